@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 Responses = Sequence[Mapping[str, str]]
@@ -30,3 +31,12 @@ def byte_tokenizer() -> Any:
 def response_ids(tokenizer: Any, text: str) -> list[int]:
     """The tokens of a response, with the one that ends it."""
     return [*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
+
+
+def rewards_of(reward: Callable[[Mapping[str, str]], Awaitable[float]], responses: Responses) -> list[float]:
+    """Ask for one reward after another."""
+
+    async def ask() -> list[float]:
+        return [await reward(response) for response in responses]
+
+    return asyncio.run(ask())

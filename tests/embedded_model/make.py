@@ -1,20 +1,19 @@
 """Train the embedded model from nothing: ``python -m tests.embedded_model.make [OUT]``, minutes on a CPU core.
 
-Everything is drawn with one seed: the same machine, torch version and number of threads give the same weights; another
-machine gives weights that behave alike. The model sees training problems only; `tests.embedded_model.measure` asks it
-held-out ones.
+The same seed, machine, torch version and number of threads give the same weights. Only training problems are shown.
+Its tokens are bytes, digits and a few hundred merges; ``<think>``, ``</think>`` and ``\\boxed{`` are one token each and
+plain text. The chat template drops system messages and what follows the first blank line of a user message, where
+prompts ask for a form: the model answers in one form only.
 
-Every text can be written with its tokens: bytes, single digits, and a few hundred merges learned from its own problems.
-``<think>``, ``</think>`` and ``\\boxed{`` are one token each and, unlike the three special tokens, plain text: decoding
-keeps them. The chat template drops system messages and whatever follows the first blank line of a user message, which
-is where prompts ask for a form: the model answers in one form only.
+A worked solution goes column by column and is right; a guess names a number near the answer and is mostly wrong. The
+harder a problem, the more often a guess is shown: to work sums out more often is what RL has to find out.
 """
 
 from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -23,9 +22,8 @@ import torch
 
 from curation.storage.stages import atomic_write
 from tests.embedded_model.measure import format_report, measure_pass_rates
-from tests.embedded_model.solutions import write_response
 from training.embedded_model import WEIGHTS
-from training.embedded_model.problems import Split, generate_exercises
+from training.embedded_model.problems import Exercise, Split, generate_exercises
 from training.optimisation.model import save_model
 
 if TYPE_CHECKING:
@@ -61,18 +59,14 @@ def new_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM
     from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(seed)
+    sizes = {"hidden_size": 96, "intermediate_size": 288, "num_hidden_layers": 3, "max_position_embeddings": 256}
     config = LlamaConfig(
+        **sizes,
         vocab_size=len(tokenizer),
-        hidden_size=96,
-        intermediate_size=288,
-        num_hidden_layers=3,
         num_attention_heads=3,
         num_key_value_heads=3,
-        max_position_embeddings=256,
         tie_word_embeddings=True,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
+        **{f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("bos", "eos", "pad")},
         dtype="float32",
     )
     return LlamaForCausalLM(config)
@@ -88,7 +82,6 @@ def embedded_problems(seed: int) -> Iterator[tuple[str, str]]:
 def make_tokenizer(
     seed: int, texts: int, demonstrations: Demonstrations = embedded_problems
 ) -> PreTrainedTokenizerFast:
-    """Return the tokenizer, its merges learned from training problems."""
     return train_tokenizer(render_chat(*pair) for pair in itertools.islice(demonstrations(seed), texts))
 
 
@@ -122,7 +115,6 @@ def train_tokenizer(texts: Iterable[str]) -> PreTrainedTokenizerFast:
 
 
 def render_chat(statement: str, response: str = "") -> str:
-    """Return the text that the chat template makes of one question and, where given, its answer."""
     return f"{START}{statement}\n{response}{END if response else ''}"
 
 
@@ -158,7 +150,6 @@ def train_embedded_model(
 
 
 def _optimizers(model: LlamaForCausalLM) -> tuple[torch.optim.Optimizer, ...]:
-    """Return Muon for the matrices inside the layers, and AdamW for embeddings and norms."""
     parameters = list(model.named_parameters())
     inner = [value for name, value in parameters if value.ndim == 2 and "embed" not in name]
     outer = [value for name, value in parameters if value.ndim != 2 or "embed" in name]
@@ -194,6 +185,112 @@ def _padded(rows: Sequence[tuple[list[int], int]], pad: int) -> tuple[torch.Tens
         ids[at, : len(row)] = torch.tensor(row)
         labels[at, prompt_length : len(row)] = torch.tensor(row[prompt_length:])
     return ids, labels
+
+
+PHRASES: Mapping[str, tuple[str, str]] = {
+    "en": ("Maybe {answer}?", "The answer is \\boxed{{{answer}}}."),
+    "fr": ("Peut-être {answer} ?", "La réponse est \\boxed{{{answer}}}."),
+    "es": ("Quizás {answer}.", "La respuesta es \\boxed{{{answer}}}."),
+    "it": ("Forse {answer}.", "La risposta è \\boxed{{{answer}}}."),
+    "de": ("Vielleicht {answer}.", "Die Antwort ist \\boxed{{{answer}}}."),
+    "zh": ("大概 {answer}。", "答案是 \\boxed{{{answer}}}。"),
+    "ru": ("Может быть, {answer}.", "Ответ: \\boxed{{{answer}}}."),
+}
+"""The thoughts of a guess, and the summary after the thoughts, by language."""
+
+WORKED_SHARE_BY_LEVEL: Mapping[int, float] = {1: 0.88, 2: 0.66, 3: 0.46, 4: 0.32, 5: 0.0}
+"""Share of worked solutions among those shown, by the problem's level; level 5 is only guessed."""
+
+CORRECT_GUESS_SHARE = 0.12
+"""Share of guesses that hit the answer, as shown; the rest are off by a few units or by tens."""
+
+UNBOXED_SHARE = 0.03
+"""Share of responses that state the answer without a box."""
+
+
+def write_response(exercise: Exercise, random: Random) -> str:
+    """Return one response as the model is shown it."""
+    answer = exercise.answer
+    if random.random() < WORKED_SHARE_BY_LEVEL[exercise.level]:
+        thoughts = _WORKINGS[exercise.kind](exercise.operands)
+    else:
+        answer = _guess(answer, random)
+        thoughts = PHRASES[exercise.lang][0].format(answer=answer)
+    summary = PHRASES[exercise.lang][1].format(answer=answer)
+    if random.random() < UNBOXED_SHARE:
+        summary = summary.replace("\\boxed{", "").replace("}", "")
+    return f"<think>{thoughts}</think>{summary}"
+
+
+def _guess(answer: int, random: Random) -> int:
+    if random.random() < CORRECT_GUESS_SHARE:
+        return answer
+    reach = max(3, answer // 5)
+    off = 1 + random.randrange(reach)
+    return answer - off if random.random() < 0.5 and off <= answer else answer + off
+
+
+def _sum(a: int, b: int) -> str:
+    """Write ``47+38:7+8=15;4+3+1=8;85``."""
+    notes, carry = [f"{a}+{b}:"], 0
+    width = max(len(str(a)), len(str(b)))
+    for x, y in zip(_digits(a, width), _digits(b, width), strict=True):
+        notes.append(f"{x}+{y}{'+1' if carry else ''}={x + y + carry};")
+        carry = (x + y + carry) // 10
+    return "".join(notes) + str(a + b)
+
+
+def _difference(a: int, b: int) -> str:
+    """Write ``82-47:12-7=5;8-4-1=3;35``."""
+    notes, borrowed = [f"{a}-{b}:"], 0
+    width = len(str(a))
+    for x, y in zip(_digits(a, width), _digits(b, width), strict=True):
+        lent = 10 if x - y - borrowed < 0 else 0
+        notes.append(f"{x + lent}-{y}{'-1' if borrowed else ''}={x + lent - y - borrowed};")
+        borrowed = lent // 10
+    return "".join(notes) + str(a - b)
+
+
+def _product(a: int, b: int) -> str:
+    """Write ``47*6:7*6=42;4*6+4=28;282``, for a one-digit ``b``."""
+    notes, carry = [f"{a}*{b}:"], 0
+    for x in _digits(a, len(str(a))):
+        notes.append(f"{x}*{b}{f'+{carry}' if carry else ''}={x * b + carry};")
+        carry = (x * b + carry) // 10
+    return "".join(notes) + str(a * b)
+
+
+def _digits(number: int, width: int) -> list[int]:
+    return [int(digit) for digit in reversed(str(number).zfill(width))]
+
+
+def _two_steps(n: Mapping[str, int]) -> str:
+    first = _product(n["c"], n["b"])
+    return f"{first};{_sum(n['a'], n['b'] * n['c'])}"
+
+
+def _remainder(n: Mapping[str, int]) -> str:
+    a, b = n["a"], n["b"]
+    times = a // b
+    return f"{b}*{times}={b * times};{a}-{b * times}={a % b};{a % b}"
+
+
+def _equation(n: Mapping[str, int]) -> str:
+    a, b, r = n["a"], n["b"], n["r"]
+    return f"{_difference(r, b)};{r - b}/{a}={(r - b) // a};{(r - b) // a}"
+
+
+_WORKINGS = {
+    "add": lambda n: _sum(n["a"], n["b"]),
+    "subtract": lambda n: _difference(n["a"], n["b"]),
+    "multiply": lambda n: _product(n["a"], n["b"]),
+    "three": lambda n: f"{_sum(n['a'], n['b'])};{_sum(n['a'] + n['b'], n['c'])}",
+    "giving": lambda n: f"{_difference(n['a'], n['b'])};{_sum(n['a'] - n['b'], n['c'])}",
+    "two_steps": _two_steps,
+    "remainder": _remainder,
+    "larger": lambda n: f"{n['a']},{n['b']}:{max(n['a'], n['b'])}",
+    "equation": _equation,
+}
 
 
 def main(folder: Path = WEIGHTS) -> None:

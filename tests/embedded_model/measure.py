@@ -37,12 +37,10 @@ def measure_exercises(folder: Path, exercises: Sequence[Exercise], attempts: int
     decoding = Decoding(temperature=1.0, max_tokens=112)
     settings = TorchModel(model=str(folder.resolve()), prompt="plain", decoding=decoding)
     responses = asyncio.run(_ask(TorchPolicy(settings, folder, in_flight=256), exercises, attempts))
-    tasks = [
-        JudgeTask(
-            item.id, str(item.answer), item.lang, tuple(Response(completion.text, None) for completion in completions)
-        )
-        for item, completions in zip(exercises, responses, strict=True)
-    ]
+    tasks = []
+    for item, completions in zip(exercises, responses, strict=True):
+        texts = tuple(Response(completion.text, None) for completion in completions)
+        tasks.append(JudgeTask(item.id, str(item.answer), item.lang, texts))
     with MathJudge(workers=1) as judge:
         verdicts = [[verdict.outcome for verdict in result.verdicts] for result in judge.judge(tasks)]
     rows = [_row(*columns) for columns in zip(exercises, responses, verdicts, strict=True)]
@@ -52,9 +50,8 @@ def measure_exercises(folder: Path, exercises: Sequence[Exercise], attempts: int
 async def _ask(policy: TorchPolicy, exercises: Sequence[Exercise], attempts: int) -> list[list[Completion]]:
     async with policy:
         requests = [PromptRequest(item.id, item.statement, Domain.MATH, item.lang) for item in exercises]
-        completions = await asyncio.gather(
-            *(policy.answer(request, index) for request in requests for index in range(attempts))
-        )
+        asked = (policy.answer(request, index) for request in requests for index in range(attempts))
+        completions = await asyncio.gather(*asked)
     return [list(completions[start : start + attempts]) for start in range(0, len(completions), attempts)]
 
 

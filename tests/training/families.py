@@ -1,8 +1,7 @@
 """A tiny random model of every family, as its maker publishes it: with transformers' own classes and names on disk.
 
 A line of `families.jsonl` is a family: its class, how its settings differ from `SIZES` (with ``text``, those of the
-text part of a larger model), notes for the page of families, and the type in which a slow test loads it in vLLM, whose
-linear attention on a CPU computes in bfloat16 only.
+text part of a larger model), notes for the page of families, and the type in which a slow test loads it in vLLM.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 
 from tests.embedded_model.make import make_tokenizer
 
@@ -36,7 +36,6 @@ IN_VLLM: Mapping[str, str] = {row["family"]: row["vllm"] for row in _ROWS if "vl
 
 
 def settings_of(family: str) -> dict[str, Any]:
-    """Return the settings of a family's configuration."""
     row = FAMILIES[family]
     if "text" in row:
         return {"text_config": {**SIZES, **row["text"]}, **row["settings"]}
@@ -51,17 +50,10 @@ def _tokenizer() -> Any:
 
 def make_family(family: str, folder: Path, seed: int = 1) -> Path:
     """Write a model of this family with random weights, and the tokenizer of the tests, as ``folder``."""
-    import transformers
-
     tokenizer, settings = _tokenizer(), settings_of(family)
-    common = {
-        "vocab_size": len(tokenizer),
-        "bos_token_id": tokenizer.bos_token_id,
-        "eos_token_id": tokenizer.eos_token_id,
-        "pad_token_id": tokenizer.pad_token_id,
-    }
-    kind: Any = getattr(transformers, FAMILIES[family]["class"])
-    settings.get("text_config", settings).update(common)
+    special = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("bos", "eos", "pad")}
+    settings.get("text_config", settings).update(special, vocab_size=len(tokenizer))
+    kind = getattr(transformers, FAMILIES[family]["class"])
     torch.manual_seed(seed)
     model = kind(kind.config_class(**settings)).eval()
     model.save_pretrained(folder)
@@ -83,8 +75,6 @@ def families_table() -> list[str]:
 
 def text_model(folder: Path) -> Any:
     """The text side of a folder as transformers alone loads it: tokens to logits."""
-    import transformers
-
     config = transformers.AutoConfig.from_pretrained(folder)
     model: Any = getattr(transformers, config.architectures[0]).from_pretrained(folder, dtype=torch.float32)
     if getattr(config.get_text_config(), "attn_logit_softcapping", None):

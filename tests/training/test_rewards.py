@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -88,17 +88,21 @@ def test_the_end_of_a_finished_rollout_closes_an_open_block() -> None:
     assert ends == [None, "no finished code block", "no finished code block"]
 
 
-def test_the_amounts_of_the_paper() -> None:
-    full = compute_reward(judged(), SETTINGS)
-    assert (full.format, full.correctness, full.length, full.language) == (0.1, 0.9, 0.0, 0.1)
-    assert full.total == pytest.approx(1.1)
-    assert compute_reward(judged(outcome=Outcome.WRONG), SETTINGS).total == pytest.approx(0.2)
-    assert compute_reward(judged(problem=FRENCH), SETTINGS).total == pytest.approx(1.0)
-    late = compute_reward(judged(outcome=Outcome.WRONG, tokens=5000, problem=FRENCH), SETTINGS)
-    assert late.total == pytest.approx(0.0)
-    assert late.components() == pytest.approx(
-        {"format": 0.1, "correctness": 0.0, "length": -0.1, "language": 0.0, "own": 0.0, "total": 0.0}
-    )
+@pytest.mark.parametrize(
+    ("asked", "amounts"),
+    [
+        ({}, (0.1, 0.9, 0.0, 0.1)),
+        ({"outcome": Outcome.WRONG}, (0.1, 0.0, 0.0, 0.1)),
+        ({"outcome": Outcome.NO_ANSWER}, (0.0, 0.0, 0.0, 0.0)),
+        ({"problem": FRENCH}, (0.1, 0.9, 0.0, 0.0)),
+        ({"outcome": Outcome.WRONG, "tokens": 5000, "problem": FRENCH}, (0.1, 0.0, -0.1, 0.0)),
+    ],
+)
+def test_the_amounts_of_the_paper(asked: dict[str, Any], amounts: tuple[float, ...]) -> None:
+    found = compute_reward(judged(**asked), SETTINGS)
+    wanted = dict(zip(("format", "correctness", "length", "language"), amounts, strict=True))
+    assert found.components() == pytest.approx(wanted | {"own": 0.0, "total": sum(amounts)})
+    assert (found.total, found.excluded) == (pytest.approx(sum(amounts)), False)
 
 
 def test_a_broken_form_is_worth_nothing_and_needs_no_verdict() -> None:
@@ -112,20 +116,11 @@ def test_a_broken_form_is_worth_nothing_and_needs_no_verdict() -> None:
 def test_the_verifiers_own_failure_is_never_scored(outcome: Outcome) -> None:
     found = compute_reward(judged(outcome=outcome), SETTINGS)
     assert found == Reward(excluded_by=outcome.value)
-    assert found.excluded
-    assert found.components() == {}
+    assert (found.excluded, found.components()) == (True, {})
     with pytest.raises(ValueError, match=outcome.value):
         _ = found.total
-
-
-def test_a_kept_form_needs_a_verdict() -> None:
-    with pytest.raises(ValueError, match="verdict"):
+    with pytest.raises(ValueError, match="verdict"):  # a kept form needs one
         compute_reward(judged(outcome=None), SETTINGS)
-
-
-def test_no_answer_is_wrong_and_not_excluded() -> None:
-    found = compute_reward(judged(outcome=Outcome.NO_ANSWER), SETTINGS)
-    assert (found.correctness, found.excluded) == (0.0, False)
 
 
 def test_a_penalty_longer_than_the_length_is_refused() -> None:
@@ -161,22 +156,17 @@ def test_one_language(problem: str, text: str, bonus: float) -> None:
 
 
 def test_programs_by_all_tests_or_by_their_share() -> None:
-    proportional = RewardSettings(code="proportional", language=0.0)
+    plain, proportional = (RewardSettings(code=code, language=0.0) for code in ("all_tests", "proportional"))
     half = judged(PROGRAM, Outcome.WRONG, domain=Domain.CODE, passed=0.5)
-    assert compute_reward(half, RewardSettings(language=0.0)).total == pytest.approx(0.1)
+    assert compute_reward(half, plain).total == pytest.approx(0.1)
     assert compute_reward(half, proportional).total == pytest.approx(0.55)
     assert not compute_reward(half, proportional).correct
     assert compute_reward(judged(), proportional).total == pytest.approx(1.0)  # math stays as it is
     with pytest.raises(ValueError, match="share"):
         compute_reward(judged(PROGRAM, Outcome.WRONG, domain=Domain.CODE), proportional)
-
-
-@pytest.mark.parametrize("code", ["all_tests", "proportional"])
-def test_a_program_in_another_language_keeps_the_form_and_is_wrong(code: Literal["all_tests", "proportional"]) -> None:
-    settings = RewardSettings(language=0.0, code=code)
-    found = compute_reward(judged(PROGRAM, Outcome.NO_ANSWER, domain=Domain.CODE, passed=0.0), settings)
-    assert found.format_error is None
-    assert (found.total, found.correct, found.excluded) == (0.1, False, False)
+    for settings in (plain, proportional):  # a program in another language keeps the form and is wrong
+        found = compute_reward(judged(PROGRAM, Outcome.NO_ANSWER, domain=Domain.CODE, passed=0.0), settings)
+        assert (found.format_error, found.total, found.correct, found.excluded) == (None, 0.1, False, False)
 
 
 BRIEF = """
@@ -200,10 +190,7 @@ def own_settings(folder: Path, name: str = "brief.py:BRIEF") -> RewardSettings:
 
 def test_a_component_is_added_to_the_reward_of_rollouts_that_keep_the_format(tmp_path: Path) -> None:
     own = own_settings(tmp_path)
-    found = compute_reward(SOLVED, own)
-    assert found.own == 0.25
-    assert found.total == pytest.approx(1.25)
-    assert found.components()["own"] == 0.25
+    assert [compute_reward(SOLVED, own).components()[name] for name in ("own", "total")] == pytest.approx([0.25, 1.25])
     assert compute_reward(replace(SOLVED, outcome=Outcome.WRONG), own).total == pytest.approx(0.1)
     assert compute_reward(replace(SOLVED, text="4"), own).total == 0
     assert compute_reward(replace(SOLVED, outcome=Outcome.TIMEOUT), own).excluded

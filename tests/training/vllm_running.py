@@ -19,15 +19,12 @@ from training.optimisation.model import load_model
 
 
 class Running:
-    """The generator and its loop."""
-
     def __init__(self, generator: EndpointGenerator, loop: asyncio.AbstractEventLoop) -> None:
         self.generator, self.run = generator, loop.run_until_complete
 
 
 @contextmanager
 def running(folder: Path, log: Path, dtype: str) -> Iterator[Running]:
-    """Start a server of a model."""
     server, loop = VllmServer(log, folder, dtype), asyncio.new_event_loop()
     try:
         server.wait()

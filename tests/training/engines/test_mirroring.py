@@ -15,13 +15,11 @@ from training.engines.mirroring import RunMirror, claim_folder
 
 
 def marked(there: Path, kind: str) -> dict[str, dict[str, bytes]]:
-    """The folders of a kind that have their marks, file by file as these say."""
-    return {
-        mark.stem: {
-            name: (there / kind / mark.stem / name).read_bytes() for name in json.loads(mark.read_text())["files"]
-        }
-        for mark in (there / kind).glob("*.json")
-    }
+    found = {}
+    for mark in (there / kind).glob("*.json"):
+        names = json.loads(mark.read_text())["files"]
+        found[mark.stem] = {name: (there / kind / mark.stem / name).read_bytes() for name in names}
+    return found
 
 
 def own(folder: Path) -> dict[str, bytes]:
@@ -31,13 +29,8 @@ def own(folder: Path) -> dict[str, bytes]:
 @pytest.mark.slow
 def test_checkpoints_model_and_logs_are_copied_and_completed(tmp_path: Path) -> None:
     out, there = tmp_path / "run", tmp_path / "there"
-    table = small(
-        steps=2,
-        checks=False,
-        evaluation={"data": None},
-        checkpoints={"every": 1, "keep": 1},
-        storage={"mirror": str(there)},
-    )
+    changes = {"evaluation": {"data": None}, "checkpoints": {"every": 1, "keep": 1}, "storage": {"mirror": str(there)}}
+    table = small(steps=2, checks=False, **changes)
     train(table, Path(), out)
     kept = {folder.name: own(folder) for folder in (out / "checkpoints").glob("step-*")}
     assert marked(there, "checkpoints") == kept
@@ -64,14 +57,12 @@ def test_a_mirror_that_fails_is_a_line_while_training_and_an_error_at_its_end(
 
     monkeypatch.setattr(Mirror, "copy_logs", fails)
     said: list[str] = []
-    with (
-        pytest.raises(StoreError, match="the place is full"),
-        RunMirror(str(tmp_path / "there"), "r", tmp_path, said.append),
-    ):
+    mirror = (str(tmp_path / "there"), "r", tmp_path, said.append)
+    with pytest.raises(StoreError, match="the place is full"), RunMirror(*mirror):
         pass
     assert set(said) == {"not copied: the place is full"}
-    with pytest.raises(KeyError), RunMirror(str(tmp_path / "there"), "r", tmp_path, said.append):
-        raise KeyError  # the run's own error is the one that is told
+    with pytest.raises(KeyError), RunMirror(*mirror):
+        raise KeyError  # the run's own error is the one that is raised
 
 
 def test_a_folder_with_a_damaged_run_is_not_claimed(tmp_path: Path) -> None:

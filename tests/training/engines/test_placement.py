@@ -8,12 +8,7 @@ import pytest
 
 from curation.records import ConfigError
 from tests.training.students import student
-from training.engines.placement import (
-    EmbeddedPlacement,
-    VerlPlacement,
-    place_embedded,
-    place_verl,
-)
+from training.engines.placement import EmbeddedPlacement, VerlPlacement, place_embedded, place_verl
 from training.recipe import TrainRecipe
 
 EIGHT = tuple(str(number) for number in range(8))
@@ -25,26 +20,20 @@ def recipe(**changes: Any) -> TrainRecipe:
 
 
 def test_the_embedded_engine_takes_all_gpus_of_the_machine() -> None:
-    cuda = recipe(compute={"device": "cuda"})
-    assert place_embedded(recipe(), ()) == EmbeddedPlacement(1)
-    assert place_embedded(recipe(), ("0", "1")) == EmbeddedPlacement(1, ("0", "1"))  # the model is on the CPU
-    assert place_embedded(cuda, ("2", "3", "5")) == EmbeddedPlacement(3, ("2", "3", "5"))
-    assert place_embedded(recipe(compute={"device": "cuda:1"}), ("0", "1")) == EmbeddedPlacement(1, ("0", "1"))
+    for device, gpus, processes in (("cpu", (), 1), ("cpu", "01", 1), ("cuda", "235", 3), ("cuda:1", "01", 1)):
+        placed = place_embedded(recipe(compute={"device": device}), tuple(gpus))
+        assert placed == EmbeddedPlacement(processes, tuple(gpus))
     with pytest.raises(ConfigError, match="no GPU is visible"):
-        place_embedded(cuda, ())
+        place_embedded(recipe(compute={"device": "cuda"}), ())
 
 
 def apart(costs: dict[str, Any] | None = None, **changes: Any) -> TrainRecipe:
     """Return a recipe of one step of 100 rollouts, of 36,000 tokens each."""
     stated = {"gpus": 8, "shape": "7B", "tokens_per_attempt": [36_000.0], "sampled_per_trained": [1.0]}
     stated |= {"tokens_per_s": [100.0], "trained_tokens_per_s": [300.0]}
-    table: dict[str, Any] = {
-        "compute": {"device": "cuda", "dtype": "bfloat16", "activation_checkpointing": True},
-        "collector": {"group_size": 10, "n_async": 100, "n_batch": 100},
-        **student(kind="vllm"),
-        "costs": None if costs is None else {**stated, **costs},
-    }
-    return recipe(**{**table, **changes})
+    table = student(kind="vllm") | {"collector": {"group_size": 10, "n_async": 100, "n_batch": 100}}
+    table |= {"compute": {"device": "cuda", "dtype": "bfloat16", "activation_checkpointing": True}}
+    return recipe(**{**table, "costs": None if costs is None else stated | costs, **changes})
 
 
 def test_vllm_and_the_trainer_part_the_gpus_and_without_figures_half_of_them_train() -> None:

@@ -67,7 +67,6 @@ def test_one_process_is_started_alone_and_several_by_torchrun() -> None:
 
 @pytest.mark.slow
 def test_nothing_outlives_the_process_that_started_it(tmp_path: Path) -> None:
-    """The starter is killed; the command, and what it started, end."""
     inner = f"import os, time; open({str(tmp_path / 'inner')!r}, 'w').write(str(os.getpid())); time.sleep(600)"
     outer = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {inner!r}])"
     start = (

@@ -1,8 +1,4 @@
-"""Families of models in vLLM: a folder that was trained and saved is loaded, sampled, and takes new weights.
-
-vLLM's log-probabilities are the trainer's before and after an update. One server after another.
-The gate `training/in-vllm` tries each family of docs/reference/model-families.md, as for a new version of vLLM.
-"""
+"""Families of models in vLLM: its log-probabilities are the trainer's, before and after an update of the weights."""
 
 from __future__ import annotations
 
@@ -42,7 +38,6 @@ def sampled(engine: Running) -> list[TokenCompletion]:
 
 
 def largest_difference(folder: Path, made: list[TokenCompletion]) -> float:
-    """Of a log-probability, from what the trainer computes with the weights of this folder."""
     policy, worst = PackedPolicy(load_model(folder)), 0.0
     drawn = [TrainingSample(one.prompt_ids, one.token_ids, one.logprobs, 0.0, 0.0) for one in made]
     for batch in pack_samples(drawn, PACKING):
@@ -54,7 +49,6 @@ def largest_difference(folder: Path, made: list[TokenCompletion]) -> float:
 
 @torch.no_grad()
 def trained(folder: Path, to: Path) -> Any:
-    """A model of this folder that was moved away from it, saved as another."""
     model, chance = load_model(folder), torch.Generator().manual_seed(3)
     for value in model.parameters():
         value.add_(torch.randn(value.shape, generator=chance) * value.std().nan_to_num(0.1).clamp(min=0.02))
@@ -67,8 +61,7 @@ def test_vllm_loads_it_and_takes_new_weights(family: str, tmp_path: Path) -> Non
     skip_without_vllm()
     if "text" in FAMILIES[family]:
         pytest.importorskip("torchvision", reason="vLLM loads models that see only where torchvision is")
-    dtype = IN_VLLM[family]
-    close = TOLERANCES[dtype]
+    dtype, close = IN_VLLM[family], TOLERANCES[IN_VLLM[family]]
     first, second = make_family(family, tmp_path / "made"), tmp_path / "first"
     save_model(load_model(first), load_tokenizer(first), second)  # vLLM loads what we save
     model = trained(second, tmp_path / "second")
@@ -76,8 +69,7 @@ def test_vllm_loads_it_and_takes_new_weights(family: str, tmp_path: Path) -> Non
         made = sampled(engine)
         assert largest_difference(second, made) < close
         assert largest_difference(tmp_path / "second", made) > 2 * close
-        state = to_checkpoint_names(model, model.state_dict())
-        engine.run(engine.generator.update_weights(state, 1))
+        engine.run(engine.generator.update_weights(to_checkpoint_names(model, model.state_dict()), 1))
         made = sampled(engine)
         assert largest_difference(tmp_path / "second", made) < close
         assert largest_difference(second, made) > 2 * close

@@ -62,8 +62,6 @@ def _received(group: Group, info: Mapping[str, Any]) -> dict[str, torch.Tensor]:
 
 
 def inside(servers: Mapping[str, Server], work: Callable[[WeightBroadcast], Awaitable[None]]) -> None:
-    """Run with the trainer's ends."""
-
     async def workers(_: str) -> int:
         return 2
 

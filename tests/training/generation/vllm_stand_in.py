@@ -19,9 +19,9 @@ from typing import Any
 
 JOURNAL, PLAN = sys.argv[1:3]
 words = [word for word in PLAN.split() if word not in ("refuse", "old")]
-refusals = PLAN.split().count("refuse")
+
 lock = threading.Lock()
-state: dict[str, Any] = {"version": "default", "refusals": refusals}
+state: dict[str, Any] = {"version": "default", "refusals": PLAN.split().count("refuse")}
 
 
 def note(event: str, **more: Any) -> None:

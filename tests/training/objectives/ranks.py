@@ -1,7 +1,4 @@
-"""One optimiser step of each objective on as many ranks as torchrun starts, and what rank 0 found, written down.
-
-torchrun --nproc-per-node N -m tests.training.objectives.ranks OUT
-"""
+"""One optimiser step of each objective on as many ranks as torchrun starts, and what rank 0 found, as OUT/steps.pt."""
 
 from __future__ import annotations
 
@@ -29,10 +26,7 @@ TABLES: dict[str, dict[str, Any]] = {"grpo": {"kind": "grpo", "entropy_coef": 0.
 
 
 def step(kind: str, ranks: DistributedContext, room: int) -> dict[str, Any] | None:
-    """Return loss, statistics and gradient of a step on three groups, after one that moved the policy.
-
-    It is None on ranks that follow. No gradient is clipped.
-    """
+    """Return loss, statistics and unclipped gradient of a step after one that moved the policy, on rank 0 alone."""
     optim = {"warmup_steps": 0, "learning_rate": 1e-4}
     made = recipe(objective=TABLES[kind], packing={"micro_batch_tokens": room}, optim=optim)
     trainer = Trainer(WEIGHTS, made, ranks)
@@ -52,10 +46,7 @@ def step(kind: str, ranks: DistributedContext, room: int) -> dict[str, Any] | No
 
 
 def alone(kind: str, room: int) -> dict[str, Any]:
-    """Take the step in this process."""
-    found = step(kind, DistributedContext(ComputeSettings()), room)
-    assert found is not None
-    return found
+    return step(kind, DistributedContext(ComputeSettings()), room)
 
 
 @cache
@@ -69,7 +60,6 @@ def on_two_ranks() -> dict[str, dict[str, Any]]:
 
 
 def require_same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """Compare two steps, up to rounding."""
     assert found["loss"] == pytest.approx(wanted["loss"], rel=1e-4, abs=1e-6)
     assert found["statistics"] == pytest.approx(wanted["statistics"], rel=1e-3, abs=1e-6, nan_ok=True)
     torch.testing.assert_close(found["gradient"], wanted["gradient"], rtol=1e-3, atol=1e-5)

@@ -21,10 +21,8 @@ from training.objectives.grpo import GrpoSettings, grpo_credit, grpo_decision
 from training.objectives.set_credit import best_of_k_credit, majority_credit
 from training.rewards import Reward
 
-RIGHT = Reward(format=0.1, correctness=0.9, correct=True)
-WRONG = Reward(format=0.1)
-BAD = Reward(format_error="no boxed answer")
-BROKEN = Reward(excluded_by="broken")
+RIGHT, WRONG = Reward(format=0.1, correctness=0.9, correct=True), Reward(format=0.1)
+BAD, BROKEN = Reward(format_error="no boxed answer"), Reward(excluded_by="broken")
 
 
 def settings(**changes: Any) -> GrpoSettings:
@@ -76,7 +74,6 @@ def test_a_group_that_is_too_small_or_too_large_is_refused(table: dict[str, Any]
 
 
 LATE = Reward(format=0.1, correctness=0.9, length=-0.05, correct=True)
-
 REWARDS = torch.tensor([[1.0], [0.0], [0.5], [0.1], [1.1], [0.1]], dtype=torch.float64)
 GROUPS = torch.tensor([7, 7, 7, 2, 2, 2])
 CENTRED = torch.tensor([0.5, -0.5, 0.0, -1 / 3, 2 / 3, -1 / 3], dtype=torch.float64)
@@ -133,14 +130,12 @@ SOLVED = [True, False, False, False]
 
 
 def share_right(arms: Sequence[int]) -> float:
-    """Count a vote by hand."""
     votes = Counter("right" if SOLVED[arm] else ANSWERS[arm] for arm in arms if ANSWERS[arm])
     winners = [answer for answer, count in votes.items() if count == max(votes.values())]
     return 1 / len(winners) if "right" in winners else 0.0
 
 
 def expected(logits: torch.Tensor, k: int, worth: Callable[[Sequence[int]], float]) -> torch.Tensor:
-    """Return what k independent draws are worth."""
     chances, draws = logits.softmax(-1), itertools.product(range(ARMS), repeat=k)
     return torch.stack([chances[list(arms)].prod() * worth(arms) for arms in draws]).sum()
 
@@ -158,8 +153,7 @@ def estimated(n: int, credit: Callable[[Sequence[int]], Sequence[float]]) -> lis
 
 def slope(k: int, worth: Callable[[Sequence[int]], float]) -> list[float]:
     logits = LOGITS.clone().requires_grad_()
-    found: list[float] = torch.autograd.grad(expected(logits, k, worth), logits)[0].tolist()
-    return found
+    return torch.autograd.grad(expected(logits, k, worth), logits)[0].tolist()
 
 
 @pytest.mark.parametrize(("rewards", "k"), [([0.0, 1.0, 0.0, 1.0], 3), ([0.0, 0.1, 1.0, 1.1], 2)])
@@ -170,7 +164,8 @@ def test_the_gradient_is_that_of_the_best_of_k(rewards: list[float], k: int) -> 
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_gradient_is_that_of_a_vote_of_k(k: int) -> None:
-    found = estimated(
-        4, lambda arms: list(majority_credit([ANSWERS[arm] for arm in arms], [SOLVED[arm] for arm in arms], k))
-    )
+    def credit(arms: Sequence[int]) -> list[float]:
+        return list(majority_credit([ANSWERS[arm] for arm in arms], [SOLVED[arm] for arm in arms], k))
+
+    found = estimated(4, credit)
     assert found == pytest.approx(slope(k, share_right), abs=1e-8)

@@ -114,11 +114,10 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_a_run_trains_with_it_and_reports_its_statistic(folder: Path) -> None:
     recipe = load_train_recipe(folder / "own.toml")
+    assert recipe.objective.kind.startswith("my_loss.py:MyLoss@")
     train(recipe, folder, folder / "run")
     (row,) = read_metrics(folder / "run")
     assert 0 < row["policy/bounded"] <= 1
-
-    assert recipe.objective.kind.startswith("my_loss.py:MyLoss@")
 
 
 @pytest.mark.parametrize(
@@ -138,52 +137,39 @@ def test_what_cannot_be_meant_is_refused_in_a_sentence(folder: Path, override: s
 
 FAULTY = """
 import torch
-
 from training.objectives import GroupCredit, GroupCreditSettings, Objective
-
 
 def short(inputs, settings):
     return GroupCredit(torch.zeros(1), torch.zeros(2))
 
+def loss(inputs, settings):
+    return {returned}
 
-def per_token(inputs, settings):
-    return inputs.logprobs, {}
-
-
-def failing(inputs, settings):
-    return inputs.nothing
-
-
-def alone(inputs, settings):
-    return inputs.logprobs.sum()
-
-
-def detached(inputs, settings):
-    return inputs.logprobs.detach().sum(), {}
-
-
-SHORT = Objective(GroupCreditSettings, per_token, credit=short)
-UNDECIDED = Objective(GroupCreditSettings, per_token, decide=lambda rewards, settings: None)
-DECIDING = Objective(GroupCreditSettings, per_token, decide=lambda rewards, settings: rewards.best)
-PER_TOKEN, FAILING, ALONE, DETACHED = (
-    Objective(GroupCreditSettings, loss) for loss in (per_token, failing, alone, detached)
-)
+BAD = Objective(GroupCreditSettings, loss{more})
 """
 
 
 @pytest.mark.parametrize(
-    ("name", "mistake"),
+    ("returned", "more", "mistake"),
     [
-        ("SHORT", r"bad.py:SHORT@\w+: `advantages` of `credit` is a tensor of shape \[1\]"),
-        ("PER_TOKEN", r"result of `loss` is a tensor of shape \[48\]; return one number"),
-        ("FAILING", r"bad.py:16: AttributeError: .*\(in `loss`\)"),
-        ("ALONE", r"`loss` returns tensor\(.*; return \(loss, statistics\)"),
-        ("DETACHED", "`loss` has no gradient"),
-        ("UNDECIDED", "`decide` returns None; return a GroupDecision"),
-        ("DECIDING", r"AttributeError: .*\(in `decide`\)"),
+        ("inputs.logprobs", ", credit=short", r"bad.py:BAD@\w+: `advantages` of `credit` is a tensor of shape \[1\]"),
+        ("inputs.logprobs, {}", "", r"result of `loss` is a tensor of shape \[48\]; return one number"),
+        ("inputs.nothing", "", r"bad.py:9: AttributeError: .*\(in `loss`\)"),
+        ("inputs.logprobs.sum()", "", r"`loss` returns tensor\(.*; return \(loss, statistics\)"),
+        ("inputs.logprobs.detach().sum(), {}", "", "`loss` has no gradient"),
+        (
+            "inputs.logprobs, {}",
+            ", decide=lambda rewards, settings: None",
+            "`decide` returns None; return a GroupDecision",
+        ),
+        (
+            "inputs.logprobs, {}",
+            ", decide=lambda rewards, settings: rewards.best",
+            r"AttributeError: .*\(in `decide`\)",
+        ),
     ],
 )
-def test_its_mistakes_are_named_before_a_run(folder: Path, name: str, mistake: str) -> None:
-    (folder / "bad.py").write_text(FAULTY)
+def test_its_mistakes_are_named_before_a_run(folder: Path, returned: str, more: str, mistake: str) -> None:
+    (folder / "bad.py").write_text(FAULTY.replace("{returned}", returned).replace("{more}", more))
     with pytest.raises(ObjectiveError, match=mistake):
-        own_settings({"kind": f"bad.py:{name}"}, folder)
+        own_settings({"kind": "bad.py:BAD"}, folder)

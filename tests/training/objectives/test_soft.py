@@ -52,20 +52,13 @@ OBJECTIVE = SoftSettings(tau=0.5)
 
 def inputs_of(logits: Tensor, drawn: Tensor, advantages: Tensor, weights: Tensor) -> ObjectiveInputs:
     """One token a sequence; nothing may depend on the generator's probabilities."""
-    logprobs = logits.log_softmax(-1)[drawn]
+    logprobs, places = logits.log_softmax(-1)[drawn], torch.arange(len(drawn))
     nothing = torch.full_like(logprobs, -3.0).detach()
-    places = torch.arange(len(drawn))
     return ObjectiveInputs(logprobs, nothing, places, advantages, weights, reference_logprobs=REFERENCE[drawn])
 
 
 def surprises(logits: Tensor) -> Tensor:
-    """[arms] r - tau l."""
     return REWARDS - OBJECTIVE.tau * (logits.log_softmax(-1) - REFERENCE)
-
-
-def half_variance(logits: Tensor, chances: Tensor) -> Tensor:
-    rest = surprises(logits)
-    return 0.5 * (chances * (rest - (chances * rest).sum()).square()).sum()
 
 
 def test_over_all_triples_the_expected_gradient_is_two_thirds_of_the_variances() -> None:
@@ -80,8 +73,12 @@ def test_over_all_triples_the_expected_gradient_is_two_thirds_of_the_variances()
             return soft_loss(inputs_of(at, drawn, gains, third), OBJECTIVE)[0]
 
         total += BEHAVIOUR[drawn].sum().exp() * gradient(loss, logits)
-    wanted = gradient(lambda at: half_variance(at, BEHAVIOUR.exp()), logits)
-    torch.testing.assert_close(total, wanted * 2 / 3)
+
+    def half_variance(at: Tensor) -> Tensor:
+        chances, rest = BEHAVIOUR.exp(), surprises(at)
+        return 0.5 * (chances * (rest - (chances * rest).sum()).square()).sum()
+
+    torch.testing.assert_close(total, gradient(half_variance, logits) * 2 / 3)
 
 
 @pytest.mark.parametrize("behaviour", [REFERENCE, BEHAVIOUR])
@@ -110,7 +107,6 @@ def test_masked_tokens_are_no_part_of_a_log_ratio() -> None:
     logits = torch.zeros(ARMS, dtype=torch.float64, requires_grad=True)
     inputs = inputs_of(logits, torch.arange(3), REWARDS[:3], torch.ones(3).double())
     mask = torch.tensor([True, False, True])
-    assert inputs.reference_logprobs is not None
     other = torch.where(mask, inputs.reference_logprobs, 50.0)
     first, second = (soft_loss(replace(inputs, mask=mask, reference_logprobs=one), OBJECTIVE)[0]
                      for one in (inputs.reference_logprobs, other))  # fmt: skip
@@ -127,10 +123,8 @@ def test_two_ranks_take_the_step_of_one() -> None:
 
 
 TAU = 0.5
-PLAIN = RewardSettings(language=0.0)
-BEST = (REFERENCE + REWARDS / TAU).softmax(-1)
-VALUE = float(TAU * (REFERENCE + REWARDS / TAU).logsumexp(-1))
-SIZES = {"max_staleness": 0}
+PLAIN, SIZES = RewardSettings(language=0.0), {"max_staleness": 0}
+BEST, VALUE = (REFERENCE + REWARDS / TAU).softmax(-1), float(TAU * (REFERENCE + REWARDS / TAU).logsumexp(-1))
 
 
 def task(correct: int = 1, judged: int = 2, policy: str | None = "m@r1", name: str = "a") -> TrainingTask:
@@ -151,12 +145,10 @@ def test_a_pass_rate_is_the_best_policys_value_exactly(tau: float) -> None:
 
 
 def test_with_a_known_value_credit_is_whole_before_the_step_and_one_rollout_teaches() -> None:
-    settings = SoftSettings(value="prior", tau=TAU)
-    right = Reward(correctness=1.0, correct=True)
-    values = soft_values(settings, [task()], PLAIN, "other/name@r1")
-    value = values["a"]
+    settings, right = SoftSettings(value="prior", tau=TAU), Reward(correctness=1.0, correct=True)
+    value = soft_values(settings, [task()], PLAIN, "other/name@r1")["a"]
     assert value == pytest.approx(prior_value(1, 2, TAU, PLAIN))
-    sequences = CreditInputs([right, Reward()], torch.tensor([3, 3]), torch.tensor([0, 0]), values=[value, value])
+    sequences = CreditInputs([right, Reward()], torch.tensor([3, 3]), ONE_GROUP[:2], values=[value, value])
     assert soft_credit(sequences, settings).advantages.tolist() == pytest.approx([1 - value, -value])
     assert soft_decision([right], settings).drop_reason is None
     assert soft_decision([right], SoftSettings()).drop_reason == "too_few_judged"
@@ -210,17 +202,16 @@ def test_pass_rates_of_another_policy_are_refused(problem: TrainingTask, said: s
 
 
 def test_a_recipe_trains_with_known_values_and_no_second_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a set that was measured with the embedded model."""
-    shared = {"group": None, "domain": "math", "meta": None, "judged": 16, "policy": f"x@{folder_revision(WEIGHTS)}"}
+    shared = {"group": None, "domain": "math", "lang": "en", "meta": None, "judged": 16}
+    shared |= {"policy": f"x@{folder_revision(WEIGHTS)}"}
     table = [
-        shared
-        | {"id": one.id, "statement": one.statement, "answer": str(one.answer), "lang": "en", "correct": place % 16}
+        shared | {"id": one.id, "statement": one.statement, "answer": str(one.answer), "correct": place % 16}
         for place, one in enumerate(islice(generate_exercises(3, Split.TRAIN), 40))
     ]
     (tmp_path / "set" / "data").mkdir(parents=True)
     pl.DataFrame(table).write_parquet(tmp_path / "set" / "data" / "train-0.parquet")
     monkeypatch.setattr(trainer, "sequence_sum", None)
-    made = small(steps=1, collector=SIZES, evaluation={"data": None}, checks=False).model_dump(mode="python")
+    made = small(steps=1, collector=SIZES, evaluation={"data": None}, checks=False).model_dump()
     made |= {"objective": {"kind": "soft", "value": "prior"}}
     made |= {"data": {"kind": "curated", "folders": (str(tmp_path / "set"),)}}
     train(TrainRecipe.model_validate(made), Path(), tmp_path / "run")
@@ -229,10 +220,8 @@ def test_a_recipe_trains_with_known_values_and_no_second_pass(tmp_path: Path, mo
 
 @pytest.mark.slow
 def test_learned_values_are_in_the_checkpoint_and_a_resumed_run_is_the_undisturbed_one(tmp_path: Path) -> None:
-    objective = {"kind": "soft", "value": "learned"}
-    made = small(
-        objective=objective, data={"problems": 5}, steps=3, collector=SIZES, evaluation={"data": None}, checks=False
-    )
+    changes = {"objective": {"kind": "soft", "value": "learned"}, "data": {"problems": 5}, "collector": SIZES}
+    made = small(**changes, steps=3, evaluation={"data": None}, checks=False)
     train(made, Path(), tmp_path / "whole")
     interrupt(made, tmp_path / "again")
     train(made, Path(), tmp_path / "again", resume=True)

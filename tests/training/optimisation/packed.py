@@ -9,12 +9,6 @@ from training.optimisation.packing import MicroBatch, TrainingSample, collate, p
 
 
 def pack_samples(samples: Sequence[TrainingSample], settings: PackingSettings) -> list[MicroBatch]:
-    """Return micro-batches that hold every sample once.
-
-    Raises:
-        PackingError: a sample is longer than a micro-batch.
-    """
-    return [
-        collate([samples[index] for index in indices], tuple(indices))
-        for indices in plan_micro_batches(samples, settings)
-    ]
+    """Return micro-batches that hold every sample once."""
+    plan = plan_micro_batches(samples, settings)
+    return [collate([samples[index] for index in indices], tuple(indices)) for indices in plan]

@@ -15,8 +15,7 @@ from tests.waiting import PATIENCE_S
 def run_on_ranks(program: Sequence[str], ranks: int = 2) -> None:
     """Run a script, or `-m` and a module, in that many processes; it must succeed.
 
-    They meet whatever this machine is called. They are started once more if they hang: a thread of gloo may spin for
-    ever in a buffer's destructor (torch 2.13, seen once in some fifty runs).
+    They are started once more if they hang: a thread of gloo may spin for ever in a buffer's destructor (torch 2.13).
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -1,7 +1,4 @@
-"""Every family of models, tiny and random: packed as unpacked, sampled with torch, a step, saved, loaded again.
-
-What vLLM makes of them: tests/training/generation/test_vllm_families.py.
-"""
+"""Every family of models, tiny and random: packed as unpacked, sampled with torch, a step, saved, loaded again."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import Tensor
 
 from curation.records import ConfigError, PolicyError, StoreError
@@ -21,7 +19,7 @@ from tests.training.optimisation.packed import pack_samples
 from tests.training.optimisation.test_trainer import recipe
 from training.config import PackingSettings
 from training.generation.batched_decoding import DecodingEngine, DecodingRequest
-from training.generation.checkpoint_tensors import fitting, tensor_shapes
+from training.generation.checkpoint_tensors import fitting, read_tensors, tensor_shapes
 from training.objectives.grpo import GrpoSettings
 from training.optimisation import attention
 from training.optimisation.distributed import DistributedContext
@@ -55,7 +53,6 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=EVERY)
 def folder(request: pytest.FixtureRequest, folders: Path) -> Path:
-    """A folder with a model of the family, made once."""
     family: str = request.param
     return folders / family if (folders / family).is_dir() else make_family(family, folders / family)
 
@@ -73,7 +70,6 @@ def samples(seed: int = 0) -> list[TrainingSample]:
 
 
 def plain_logprobs(model: Any, prompt: Any, response: Any) -> Tensor:
-    """One sequence alone, as transformers computes it."""
     logits = model(input_ids=torch.tensor([[*prompt, *response]]), use_cache=False).logits[0].float()
     scored = logits[len(prompt) - 1 : -1].log_softmax(-1)
     return scored.gather(-1, torch.tensor(list(response))[:, None])[:, 0]
@@ -102,7 +98,6 @@ def test_packed_is_unpacked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", [family for family in TRIED if family not in PLAIN], indirect=True)
 def test_it_is_trained_saved_and_loaded_again(folder: Path, tmp_path: Path) -> None:
-    """The saved folder is the checkpoint that was loaded, but for the weights that were trained."""
     values = recipe(optim={"learning_rate": 1e-2, "warmup_steps": 0})
     trainer = Trainer(folder, values, DistributedContext(values.compute))
     before = {name: value.clone() for name, value in trainer.full_state_dict().items() if not value.is_meta}
@@ -137,7 +132,6 @@ def test_it_is_trained_saved_and_loaded_again(folder: Path, tmp_path: Path) -> N
 
 
 def test_torch_samples_it(folder: Path) -> None:
-    """Requests that join late and end early; log-probabilities as transformers has them for the whole sequences."""
     model = load_model(folder).requires_grad_(False)
     engine = DecodingEngine(model, [2], slots=3, temperature=1.0, top_p=1.0)
     requests = [
@@ -155,14 +149,11 @@ def test_torch_samples_it(folder: Path) -> None:
 
 def configuration(folder: Path) -> Any:
     """Without the types of the weights, which are those that are trained."""
-
     table = (folder / "config.json").read_text()
     return json.loads(table, object_pairs_hook=lambda pairs: {key: one for key, one in pairs if key != "dtype"})
 
 
 def stored(folder: Path) -> dict[str, Tensor]:
-    from training.generation.checkpoint_tensors import read_tensors
-
     return dict(read_tensors(folder))
 
 
@@ -185,8 +176,6 @@ def test_what_is_not_trained_must_still_be_there_to_be_saved(tmp_path: Path) -> 
 
 
 def test_a_checkpoint_that_lacks_weights_is_refused(tmp_path: Path) -> None:
-    from safetensors.torch import save_file
-
     folder = make_family("qwen3", tmp_path / "qwen3")
     weights = stored(folder)
     del weights["model.layers.1.mlp.up_proj.weight"]

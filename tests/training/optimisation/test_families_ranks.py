@@ -1,7 +1,4 @@
-"""Families over two sharded processes: a step leaves the weights that one process makes, under the names on disk.
-
-Rank 0 alone reads the weights, and rank 1 gets all of them, to the bit.
-"""
+"""Families over two sharded processes: both have what rank 0 reads, and a step leaves the weights of one process."""
 
 from __future__ import annotations
 
@@ -37,7 +34,6 @@ LORA = {"lora": {"rank": 4}}
 
 
 def in_whole(model: torch.nn.Module) -> dict[str, Tensor]:
-    """Return the model's tensors, plain attributes included."""
     found = {}
     for name, module in model.named_modules():
         for key, value in {**module._parameters, **module._buffers, **vars(module)}.items():
@@ -48,7 +44,6 @@ def in_whole(model: torch.nn.Module) -> dict[str, Tensor]:
 
 
 def require_read(trainer: Trainer, folder: Path) -> None:
-    """Require the folder's tensors, to the bit."""
     got, read = in_whole(trainer.model), in_whole(load_model(folder, training=True))
     assert got.keys() == read.keys(), (folder.name, got.keys() ^ read.keys())
     for name, value in read.items():
@@ -58,7 +53,6 @@ def require_read(trainer: Trainer, folder: Path) -> None:
 
 
 def step(folder: Path, out: Path, **changes: Any) -> None:
-    """Take a step with a model, and write the weights that it leaves."""
     made = recipe(optim={"warmup_steps": 0}, packing={"micro_batch_tokens": 64}, **changes)
     ranks = DistributedContext(made.compute)
     trainer = Trainer(folder, made, ranks)
@@ -76,7 +70,6 @@ def step(folder: Path, out: Path, **changes: Any) -> None:
 
 
 def require_same(one: Path, two: Path) -> dict[str, Tensor]:
-    """Require nearly the same weights in these folders; return the first one's."""
     first, second = (load_file(folder / "model.safetensors") for folder in (one, two))
     assert first.keys() == second.keys()
     for name, value in first.items():

@@ -1,4 +1,4 @@
-"""Packed against unpacked on a tiny, random Llama; the output layer in bf16."""
+"""Packed against unpacked on a tiny, random Llama; the output layer in bf16; the estimate of memory."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import pytest
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel
 
 from curation.records import ConfigError
+from tests.places import ROOT
 from tests.training.optimisation.packed import pack_samples
 from training.config import PackingSettings
 from training.objectives.base import ObjectiveInputs
@@ -19,22 +21,18 @@ from training.objectives.credit import token_weights
 from training.objectives.grpo import GrpoSettings, grpo_loss
 from training.optimisation.attention import PackedLayout, packed_attention, register_packed_attention
 from training.optimisation.logprobs import PackedPolicy, token_scores
-from training.optimisation.memory import LOGIT_ELEMENTS
-from training.optimisation.packing import TrainingSample, collate
+from training.optimisation.memory import GIB, LOGIT_ELEMENTS, MODEL_SHAPES, ModelShape, estimate_memory
+from training.optimisation.packing import MicroBatch, TrainingSample, collate
 
 VOCABULARY = 61
 TEMPERATURE = 0.8
 
 
-def llama(seed: int = 0, family: str = "Llama") -> Any:
-    """A random Llama, or a relative, with grouped heads, in fp32."""
-    import transformers
-
-    torch.manual_seed(seed)
+def llama() -> Any:
+    torch.manual_seed(0)
     sizes = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32}
-    make = getattr(transformers, f"{family}Config")
-    config = make(vocab_size=VOCABULARY, intermediate_size=48, initializer_range=0.3, **sizes)
-    return getattr(transformers, f"{family}ForCausalLM")(config).float().eval()
+    config = LlamaConfig(vocab_size=VOCABULARY, intermediate_size=48, initializer_range=0.3, **sizes)
+    return LlamaForCausalLM(config).float().eval()
 
 
 def some_samples(count: int = 9, seed: int = 1) -> list[TrainingSample]:
@@ -60,28 +58,17 @@ def some_groups(count: int = 9, seed: int = 1) -> list[TrainingSample]:
     return [replace(one, prompt_ids=made[index // 3 * 3].prompt_ids) for index, one in enumerate(made)]
 
 
-def unpacked_logprobs(model: Any, sample: TrainingSample) -> Tensor:
-    """One sequence, alone, through the model's own attention and all its logits."""
-    tokens = torch.tensor([[*sample.prompt_ids, *sample.response_ids]])
-    logits = model(input_ids=tokens, use_cache=False).logits[0] / TEMPERATURE
-    start = len(sample.prompt_ids) - 1
-    scored = logits[start:-1].log_softmax(-1)
-    return scored.gather(-1, tokens[0, start + 1 :, None])[:, 0]
-
-
 def unpacked(samples: list[TrainingSample]) -> tuple[float, dict[str, Tensor]]:
-    """Return the loss and all gradients of sequences one by one."""
+    """The loss and its gradients of sequences alone, through the model's own attention and all its logits."""
     model, whole = llama(), 0.0
     for sample in samples:
-        inputs = ObjectiveInputs(
-            unpacked_logprobs(model, sample),
-            torch.tensor(sample.generator_logprobs),
-            torch.zeros(len(sample.response_ids), dtype=torch.int64),
-            torch.tensor([sample.advantage]),
-            torch.tensor([sample.token_weight]),
-        )
-        loss, _ = grpo_loss(inputs, GrpoSettings())
-        loss.backward()  # type: ignore[no-untyped-call]
+        tokens, start = torch.tensor([[*sample.prompt_ids, *sample.response_ids]]), len(sample.prompt_ids) - 1
+        logits = model(input_ids=tokens, use_cache=False).logits[0, start:-1] / TEMPERATURE
+        logprobs = logits.log_softmax(-1).gather(-1, tokens[0, start + 1 :, None])[:, 0]
+        own, index = torch.tensor(sample.generator_logprobs), torch.zeros(len(sample.response_ids), dtype=torch.int64)
+        weighed = torch.tensor([sample.advantage]), torch.tensor([sample.token_weight])
+        loss, _ = grpo_loss(ObjectiveInputs(logprobs, own, index, *weighed), GrpoSettings())
+        loss.backward()
         whole += loss.item()
     return whole, {name: parameter.grad for name, parameter in model.named_parameters()}
 
@@ -89,18 +76,14 @@ def unpacked(samples: list[TrainingSample]) -> tuple[float, dict[str, Tensor]]:
 def packed(
     samples: list[TrainingSample], settings: PackingSettings, logit_elements: int = LOGIT_ELEMENTS
 ) -> tuple[float, dict[str, Tensor]]:
-    """Return the same, accumulated over micro-batches."""
     policy, whole = PackedPolicy(llama(), TEMPERATURE, logit_elements=logit_elements), 0.0
     for batch in pack_samples(samples, settings):
-        scores, index = policy(batch).logprobs, batch.sequence_index
-        inputs = ObjectiveInputs(
-            scores, batch.generator_logprobs, index, batch.advantages, batch.token_weights, batch.mask
-        )
+        weighed = batch.advantages, batch.token_weights, batch.mask
+        inputs = ObjectiveInputs(policy(batch).logprobs, batch.generator_logprobs, batch.sequence_index, *weighed)
         loss, _ = grpo_loss(inputs, GrpoSettings())
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         whole += loss.item()
-    model: Any = policy.model
-    return whole, {name: parameter.grad for name, parameter in model.named_parameters()}
+    return whole, {name: parameter.grad for name, parameter in policy.model.named_parameters()}
 
 
 @pytest.mark.parametrize("rows", [1, 4])
@@ -127,8 +110,6 @@ def test_chunks_give_the_scores_and_gradients_of_the_whole(rows: int) -> None:
 
 
 class Largest(TorchDispatchMode):
-    """Remembers the most elements of any tensor whose last axis is the vocabulary."""
-
     def __init__(self) -> None:
         super().__init__()
         self.seen = 0
@@ -147,7 +128,7 @@ def test_no_tensor_of_tokens_times_vocabulary_exists() -> None:
     assert len(batch.targets) > 60
     with Largest() as largest:
         policy(batch, "value").logprobs.sum().backward()
-    weight = policy.model.get_output_embeddings().weight  # type: ignore[operator]
+    weight = policy.model.get_output_embeddings().weight
     assert VOCABULARY < largest.seen <= max(6 * VOCABULARY, weight.numel())
     assert weight.numel() < len(batch.targets) * VOCABULARY
 
@@ -183,13 +164,67 @@ def test_what_the_attention_or_the_logits_do_that_is_not_known_is_refused() -> N
     with pytest.raises(ConfigError, match="logit_scale"):
         PackedPolicy(model)
     tensors = [torch.randn(1, 2, 3, 4) for _ in range(3)]
-    edges = {"layout": PackedLayout(torch.tensor([0, 3], dtype=torch.int32), 3)}
-    attend: Any = packed_attention
-    refused: dict[str, dict[str, Any]] = {
-        "position_bias": {"position_bias": tensors[0]},
-        "later tokens": {"is_causal": False},
-        "dropout": {"dropout": 0.1},
-    }
-    for said, more in refused.items():
+    layout = PackedLayout(torch.tensor([0, 3], dtype=torch.int32), 3)
+    for said, more in (
+        ("position_bias", {"position_bias": tensors[0]}),
+        ("later tokens", {"is_causal": False}),
+        ("dropout", {"dropout": 0.1}),
+    ):
         with pytest.raises(ConfigError, match=said):
-            attend(torch.nn.Identity(), *tensors, None, **edges, **more)
+            packed_attention(torch.nn.Identity(), *tensors, None, layout=layout, **more)
+
+
+def test_parameters_are_those_of_the_published_models() -> None:
+    published = {"1.5B": 1.54e9, "7B": 7.62e9, "24B": 23.57e9}
+    assert {name: MODEL_SHAPES[name].num_parameters for name in published} == pytest.approx(published, rel=0.01)
+
+
+def kept_by(model: PreTrainedModel, batch: MicroBatch, *, checkpointing: bool) -> int:
+    """Return the bytes that autograd keeps of a forward pass, weights left out."""
+    if checkpointing:
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    policy = PackedPolicy(model, logit_elements=1600)
+    weights = {one.untyped_storage().data_ptr() for one in model.parameters()}
+    saved: list[torch.Tensor] = []
+
+    def keep(one: torch.Tensor) -> torch.Tensor:
+        saved.append(one)
+        return one
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda one: one):
+        policy(batch)
+    storages = {one.untyped_storage().data_ptr(): one.untyped_storage().nbytes() for one in saved}
+    return sum(size for place, size in storages.items() if place not in weights)
+
+
+def test_what_a_backward_pass_keeps_is_what_is_estimated() -> None:
+    """Counted on a CPU: all tensors of a bf16 model, and with checkpointing one input a layer."""
+    shape = ModelShape(100, 64, 6, 4, 2, 16, 192)
+    samples = [TrainingSample(tuple(range(n, n + 8)), (5,) * 248, (-0.1,) * 248, 1.0, 1.0) for n in (1, 9)]
+    batch = collate(samples, (0, 1))
+    sizes = {"vocab_size": 100, "hidden_size": 64, "intermediate_size": 192, "num_hidden_layers": 6}
+    config = LlamaConfig(**sizes, num_attention_heads=4, num_key_value_heads=2, tie_word_embeddings=False)
+    whole, spare = (estimate_memory(shape, 1, 512, checkpointing=one).activations for one in (False, True))
+    models = [LlamaForCausalLM(config).bfloat16().train() for _ in range(2)]
+    held, kept = (kept_by(model, batch, checkpointing=one) for model, one in zip(models, (False, True), strict=True))
+    assert held == pytest.approx(whole, rel=0.02)
+    inputs = 2 * 512 * shape.hidden_size * shape.num_layers
+    ends = 512 * shape.hidden_size * 10  # the last norm's input, its fp32 copies, and its output
+    assert inputs <= kept <= inputs + ends
+    assert kept < spare  # which has one layer's tensors too, as they are while that layer is computed again
+
+
+def memory_table(ranks: tuple[int, ...] = (1, 8, 32), lora_rank: int = 0) -> str:
+    """Return Markdown of estimates for `MODEL_SHAPES`, in GiB per GPU."""
+    lines = ["| model | GPUs | 8,192 tokens | 16,384 tokens | 40,960 tokens |", "|---|---|---|---|---|"]
+    for name, shape in MODEL_SHAPES.items():
+        for count in ranks:
+            found = [estimate_memory(shape, count, length, lora_rank=lora_rank) for length in (8192, 16_384, 40_960)]
+            lines.append(f"| {name} | {count} | " + " | ".join(f"{one.total / GIB:.0f}" for one in found) + " |")
+    return "\n".join(lines)
+
+
+def test_the_table_has_a_row_for_each_and_stands_in_the_readme() -> None:
+    page = (ROOT / "docs" / "reference" / "memory.md").read_text(encoding="utf-8")
+    assert memory_table() in page
+    assert memory_table(ranks=(1, 8), lora_rank=16) in page

@@ -1,14 +1,10 @@
-"""Packing, dealing to ranks, and collating ahead: nothing is split, lost or too long, little padding and waiting.
-
-A failure of the collating thread reaches the step, and no thread is left.
-"""
+"""Packing, dealing to ranks, and collating ahead: nothing is split, lost or too long, little padding and waiting."""
 
 from __future__ import annotations
 
 import math
 import random
 import threading
-from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -44,34 +40,39 @@ def test_what_a_micro_batch_holds() -> None:
     one = sample([1, 2, 3], [4, 5], generator_logprobs=[-0.1, -0.2], advantage=2.0)
     other = sample([6], [7], generator_logprobs=[-0.3], token_weight=0.25, mask=[False])
     batch = collate([one, other], (4, 9))
-    assert batch.input_ids.tolist() == [1, 2, 3, 4, 5, 6, 7]
+    wanted = {
+        "input_ids": [1, 2, 3, 4, 5, 6, 7],
+        "position_ids": [0, 1, 2, 3, 4, 0, 1],
+        "cu_seqlens": [0, 5, 7],
+        "targets": [4, 5, 7],
+        "logit_positions": [2, 3, 5],
+        "sequence_index": [0, 0, 1],
+        "mask": [True, True, False],
+        "advantages": [2.0, 1.0],
+        "token_weights": [0.5, 0.25],
+        "sample_indices": (4, 9),
+        "max_seqlen": 5,
+    }
+    assert numbers(batch).items() >= wanted.items()
+    assert batch.generator_logprobs.tolist() == pytest.approx([-0.1, -0.2, -0.3])
     assert batch.input_ids.dtype == batch.targets.dtype == torch.int64
-    assert batch.position_ids.tolist() == [0, 1, 2, 3, 4, 0, 1]
-    assert batch.cu_seqlens.tolist() == [0, 5, 7]
-    assert batch.input_ids[batch.logit_positions + 1].tolist() == batch.targets.tolist() == [4, 5, 7]
-    assert batch.sequence_index.tolist() == [0, 0, 1]
-    torch.testing.assert_close(batch.generator_logprobs, torch.tensor([-0.1, -0.2, -0.3]))
-    assert batch.mask.tolist() == [True, True, False]
-    assert batch.advantages.tolist() == [2.0, 1.0]
-    assert batch.token_weights.tolist() == [0.5, 0.25]
-    assert (batch.sample_indices, batch.max_seqlen, len(batch.input_ids)) == ((4, 9), 5, 7)
     assert batch.to("cpu").sample_indices == (4, 9)
 
 
 def test_a_prompt_is_read_once_and_every_sequence_is_unrolled_whole() -> None:
-    first, other, second = sample([1, 2], [3, 4]), sample([8], [9]), sample([1, 2], [5])
-    batch = collate([first, other, second], (0, 1, 2))
-    assert batch.input_ids.tolist() == [1, 2, 3, 4, 8, 9, 5]
-    assert batch.position_ids.tolist() == [0, 1, 2, 3, 0, 1, 2]
-    assert batch.unrolled is not None
-    assert batch.packed is not None
+    batch = collate([sample([1, 2], [3, 4]), sample([8], [9]), sample([1, 2], [5])], (0, 1, 2))
+    wanted = {
+        "input_ids": [1, 2, 3, 4, 8, 9, 5],
+        "position_ids": [0, 1, 2, 3, 0, 1, 2],
+        "cu_seqlens": [0, 4, 6, 9],
+        "logit_positions": [1, 2, 4, 1],  # the prompt's last token foretells two first tokens
+        "targets": [3, 4, 9, 5],
+        "max_seqlen": 4,
+    }
+    assert numbers(batch).items() >= wanted.items()
     assert batch.input_ids[batch.unrolled].tolist() == [1, 2, 3, 4, 8, 9, 1, 2, 5]
     assert batch.position_ids[batch.unrolled].tolist() == [0, 1, 2, 3, 0, 1, 0, 1, 2]
     assert batch.unrolled[batch.packed].tolist() == list(range(7))
-    assert batch.cu_seqlens.tolist() == [0, 4, 6, 9]
-    assert batch.logit_positions.tolist() == [1, 2, 4, 1]  # the prompt's last token foretells two first tokens
-    assert batch.targets.tolist() == [3, 4, 9, 5]
-    assert (batch.max_seqlen, len(batch.input_ids)) == (4, 7)
 
 
 @tried(max_examples=40)
@@ -123,13 +124,6 @@ def test_nothing_need_be_packed() -> None:
     assert all(batch.unrolled is None for batch in alone)
 
 
-def waiting_share(shares: Sequence[Sequence[Sequence[int]]], lengths: Sequence[int]) -> float:
-    """Return the share of the ranks' time spent waiting, in tokens."""
-    rounds = zip(*shares, strict=True)
-    longest = sum(max(sum(lengths[index] for index in part) for part in at_once) for at_once in rounds)
-    return 1 - sum(lengths) / (len(shares) * longest)
-
-
 @tried(max_examples=40)
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=40), st.integers(1, 5), st.booleans())
 def test_ranks_get_equally_many_micro_batches_and_every_sequence_once(
@@ -153,14 +147,9 @@ def test_the_last_round_is_evened_out_and_ranks_wait_little_for_one_another() ->
     lengths = [min(int(7000 * chance.lognormvariate(0, 0.7)) + 1, room) for _ in range(512)]
     bins = first_fit_decreasing(lengths, PackingSettings(micro_batch_tokens=room))
     assert sum(lengths) > 0.99 * room * len(bins)
-    assert waiting_share(distribute_micro_batches(bins, lengths, 8, room, lengths), lengths) <= 0.01
-
-
-SETTINGS = PackingSettings(micro_batch_tokens=24)
-
-
-def threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name.startswith("collation")]
+    rounds = zip(*distribute_micro_batches(bins, lengths, 8, room, lengths), strict=True)
+    longest = sum(max(sum(lengths[index] for index in part) for part in at_once) for at_once in rounds)
+    assert sum(lengths) / (8 * longest) >= 0.99  # the share of the ranks' time that is spent working
 
 
 def numbers(part: MicroBatch) -> dict[str, Any]:
@@ -168,9 +157,8 @@ def numbers(part: MicroBatch) -> dict[str, Any]:
     return {name: value.tolist() if isinstance(value, torch.Tensor) else value for name, value in found.items()}
 
 
-def arrived(made: list[TrainingSample], ranks: int, settings: PackingSettings = SETTINGS) -> list[list[MicroBatch]]:
-    """Return each rank's micro-batches, as they come."""
-    collation = Collation(made, settings, ranks)
+def arrived(made: list[TrainingSample], ranks: int) -> list[list[MicroBatch]]:
+    collation = Collation(made, PackingSettings(micro_batch_tokens=24), ranks)
     with collation.made() as rounds:
         taken = list(rounds)
     assert len(taken) == len(collation)
@@ -181,11 +169,11 @@ def test_what_is_sent_to_several_ranks_is_what_one_would_have() -> None:
     made = [
         sample([1 + index % 3] * 4, list(range(2, 4 + index)), mask=[index < 5] * (index + 2)) for index in range(9)
     ]
-    shares = arrived(made, 2)
-    for part in (part for share in shares for part in share):
+    parts = [part for share in arrived(made, 2) for part in share]
+    for part in parts:
         (alone,) = pack_samples([made[index] for index in part.sample_indices], PackingSettings(micro_batch_tokens=99))
         assert numbers(part) | {"sample_indices": ()} == numbers(alone) | {"sample_indices": ()}
-    assert sorted(index for share in shares for part in share for index in part.sample_indices) == list(range(9))
+    assert sorted(index for part in parts for index in part.sample_indices) == list(range(9))
     _, (idle,) = arrived([sample([1, 2], [3, 4, 5])], 2)  # a rank without samples gets one that does not count
     assert (idle.sample_indices, idle.mask.tolist()) == ((), [False] * 3)
     assert (idle.advantages.tolist(), idle.token_weights.tolist()) == ([0.0], [0.0])
@@ -201,7 +189,7 @@ def test_a_failure_of_the_thread_reaches_the_step_and_the_next_step_is_as_ever()
     trainer, other = solo(packing={"micro_batch_tokens": 40}), solo(packing={"micro_batch_tokens": 40})
     with pytest.raises(PackingError, match=r"1 of \d+ samples of a micro-batch have `on_policy`"):
         trainer.step(half_marked(samples()), GrpoSettings())
-    assert not threads()
+    assert not any(thread.name.startswith("collation") for thread in threading.enumerate())
     assert trainer.steps_taken == 0
     after, undisturbed = (one.step(samples(), GrpoSettings()) for one in (trainer, other))
     assert (after.loss, after.gradient_norm) == (undisturbed.loss, undisturbed.gradient_norm)

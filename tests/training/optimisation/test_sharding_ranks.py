@@ -1,7 +1,4 @@
-"""Two ranks, sharded over both or with weights in the host's memory, take the steps of one.
-
-Their checkpoints are written while they go on. A round that rank 0 cannot collate ends the step of both.
-"""
+"""Two ranks take the steps of one, also from a checkpoint; a round that rank 0 cannot collate ends the step of both."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch.distributed as dist
 from torch.distributed.tensor import DTensor
 
 from tests.training.optimisation.ranks import run_on_ranks
@@ -30,31 +28,23 @@ pytestmark = pytest.mark.slow
 
 
 def two_steps(trainer: Trainer, run: Path) -> list[list[float]]:
-    """Return loss and gradient norm of two steps, and of the second one again from a checkpoint.
-
-    The checkpoint is begun after the first step and written while the second is taken.
-    """
+    """Return loss and gradient norm of two steps, and of the second again from a checkpoint written meanwhile."""
     taken = [trainer.step(samples(), GrpoSettings())]
     pending = PendingCheckpoint(run, 1, trainer, {"logs": {}}, load_tokenizer(WEIGHTS), keep=2)
     taken.append(trainer.step(samples(seed=2), GrpoSettings()))
     pending.finish()
-    found = last_checkpoint(run)
-    assert found is not None
-    restore_trainer(found, trainer)
+    restore_trainer(last_checkpoint(run), trainer)
     taken.append(trainer.step(samples(seed=2), GrpoSettings()))
     return [[step.loss, step.gradient_norm] for step in taken]
 
 
 def held_in_whole(trainer: Trainer) -> int:
-    """Return how many bytes of the trainer's own tensors are no shards."""
     tensors = [*trainer.policy.parameters(), *trainer.policy.buffers()]
     assert not any(one.is_meta for one in tensors)
     return sum(one.nbytes for one in tensors if not isinstance(one, DTensor))
 
 
 def loaded_by(rank: int, load: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what loads a model, and sees to it that rank 0 alone reads weights."""
-
     def watched(folder: Path, **options: Any) -> Any:
         model = load(folder, **options)
         assert all(one.is_meta == (rank > 0) for one in model.parameters())
@@ -77,9 +67,6 @@ def failed_then_taken(trainer: Trainer) -> list[float] | None:
 
 
 def work(out: Path) -> None:
-    """Do what each of torchrun's processes does."""
-    import torch.distributed as dist
-
     dist.init_process_group("gloo")
     made = recipe()
     ranks = DistributedContext(made.compute)
@@ -102,24 +89,15 @@ def work(out: Path) -> None:
     dist.destroy_process_group()
 
 
-@pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return what `work` left in two processes."""
-    out = tmp_path_factory.mktemp("ranks")
-    run_on_ranks(["-m", __name__, str(out)])
-    return out
-
-
-def test_two_ranks_take_the_steps_of_one(done: Path, tmp_path: Path) -> None:
-    first, second, again = json.loads((done / "steps.json").read_text())
+def test_two_ranks_take_the_steps_of_one(tmp_path: Path) -> None:
+    run_on_ranks(["-m", __name__, str(tmp_path)])
+    first, second, again = json.loads((tmp_path / "steps.json").read_text())
     assert again == second  # bit by bit from the checkpoint, which was written meanwhile
-    for taken, alone in zip((first, second), two_steps(solo(), tmp_path), strict=False):
+    for taken, alone in zip((first, second), two_steps(solo(), tmp_path / "alone"), strict=False):
         assert taken == pytest.approx(alone, rel=1e-4)
-
-
-def test_a_round_that_is_not_collated_ends_the_step_on_both(done: Path) -> None:
-    alone = solo(packing={"micro_batch_tokens": 40}).step(samples(), GrpoSettings())
-    assert json.loads((done / "failed.json").read_text()) == pytest.approx([alone.loss, alone.gradient_norm], rel=1e-4)
+    narrow = solo(packing={"micro_batch_tokens": 40}).step(samples(), GrpoSettings())
+    after_failure = json.loads((tmp_path / "failed.json").read_text())
+    assert after_failure == pytest.approx([narrow.loss, narrow.gradient_norm], rel=1e-4)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,15 +57,10 @@ def controller(
         rewards={"max_length": 12384, "length_cache": 4000},
         collector={"group_size": 16, "n_async": 2048, "n_batch": 2048},
     )
-    tasks = {
-        name: TrainingTask(
-            PromptRequest(name, "1 + 1", Domain.MATH, "en"),
-            "2",
-            deferred=name in deferred,
-            level=(levels or {}).get(name),
-        )
-        for name in names
-    }
+    tasks = {}
+    for name in names:
+        request = PromptRequest(name, "1 + 1", Domain.MATH, "en")
+        tasks[name] = TrainingTask(request, "2", deferred=name in deferred, level=(levels or {}).get(name))
     return CurriculumController(made, tasks)
 
 
@@ -122,7 +117,6 @@ def test_a_problem_without_rollouts_follows_its_level_and_its_own_rollouts_decid
 
 
 def curve(values: list[float], noise: float, pass_rate: float = 0.5, limited: float = 0.2) -> list[StepMeans]:
-    """A noisy curve of rewards, and of lengths 10,000 times as large."""
     draw = random.Random(3)
     noisy = [value + draw.gauss(0, noise) for value in values]
     return [StepMeans(value, 10_000 * value, pass_rate, limited) for value in noisy]
@@ -131,31 +125,29 @@ def curve(values: list[float], noise: float, pass_rate: float = 0.5, limited: fl
 PLATEAU = [0.6] * 40
 
 
-def test_rewards_are_flat_on_a_plateau_above_the_floor_only() -> None:
-    assert str(reward_plateau(curve(PLATEAU, 0.01))).startswith("reward flat: ")
-    for other in (
-        curve([0.3 + 0.0009 * step for step in range(40)], 0.0005),  # a slow climb
-        curve([0.6 - 0.01 * step for step in range(40)], 0.01),
-        curve(PLATEAU, 0.01, pass_rate=0.02),
-        curve(PLATEAU[:3], 0.01),
-    ):
-        assert reward_plateau(other) is None
-
-
-def test_a_length_is_flat_by_its_share_of_the_mean_if_the_limit_binds() -> None:
-    assert length_plateau(curve([0.9] * 30, 0.005)) is not None
-    assert length_plateau(curve([0.9] * 30, 0.005, limited=0.01)) is None
-    assert length_plateau(curve([0.5 + 0.02 * step for step in range(30)], 0.005)) is None
-    assert length_plateau(curve([0.9] * 3, 0)) is None
+@pytest.mark.parametrize(
+    ("plateau", "steps", "flat"),
+    [
+        (reward_plateau, curve(PLATEAU, 0.01), True),
+        (reward_plateau, curve([0.3 + 0.0009 * step for step in range(40)], 0.0005), False),  # a slow climb
+        (reward_plateau, curve([0.6 - 0.01 * step for step in range(40)], 0.01), False),
+        (reward_plateau, curve(PLATEAU, 0.01, pass_rate=0.02), False),
+        (reward_plateau, curve(PLATEAU[:3], 0.01), False),
+        (length_plateau, curve([0.9] * 30, 0.005), True),
+        (length_plateau, curve([0.9] * 30, 0.005, limited=0.01), False),  # the limit does not bind
+        (length_plateau, curve([0.5 + 0.02 * step for step in range(30)], 0.005), False),
+        (length_plateau, curve([0.9] * 3, 0), False),
+    ],
+)
+def test_when_a_curve_is_flat(plateau: Callable[..., str | None], steps: list[StepMeans], flat: bool) -> None:
+    assert (plateau(steps) is not None) is flat
 
 
 def test_deferred_problems_come_in_on_a_plateau_and_then_wait() -> None:
     one = controller({}, 10, deferred=["p7", "p8", "p9"])
-    came = {}
-    for step in range(1, 101):
-        if changes := after(one, step, 0.6, 100.0, pass_rate=0.5)[1]:
-            came[step] = [(change.subject, change.old, change.new) for change in changes]
-    assert came == {20: [("active", 7, 9)], 60: [("active", 9, 10)]}
+    changes = [(step, change) for step in range(1, 101) for change in after(one, step, 0.6, 100.0, pass_rate=0.5)[1]]
+    came = [(step, change.subject, change.old, change.new) for step, change in changes]
+    assert came == [(20, "active", 7, 9), (60, "active", 9, 10)]
 
 
 def test_no_pool_is_a_dead_end() -> None:
@@ -184,12 +176,9 @@ def test_the_papers_table_is_walked_through_as_its_curves_flatten() -> None:
     for step in range(6, 9):  # flat from here: a window of four values
         assert after(one, step, 0.6, 1000 + 500 * step)[1] == []
     changes = after(one, 9, 0.6, 5500)[1]
-    assert {change.subject: change.new for change in changes} == {
-        "stage": 2,
-        "length": 24576,
-        "n_batch": 4096,
-        "active": 3,  # a flat reward brings harder problems in, as ever
-    }
+    # a flat reward brings harder problems in, as ever
+    wanted = {"stage": 2, "length": 24576, "n_batch": 4096, "active": 3}
+    assert {change.subject: change.new for change in changes} == wanted
     assert "reward flat" in changes[0].reason
     assert present(one) == (24576, 4096, 8192)  # what a stage does not name stays
     for step in range(10, 13):
@@ -226,7 +215,7 @@ def test_a_stage_ends_after_its_steps_and_a_resumed_run_knows_where_it_is() -> N
 
 
 def test_hard_problems_return_from_what_was_dropped(tmp_path: Path) -> None:
-    row: dict[str, Any] = {"id": "kept", "domain": "math", "statement": "1 + 1", "answer": "2", "lang": "en"}
+    row = {"id": "kept", "domain": "math", "statement": "1 + 1", "answer": "2", "lang": "en"}
     row |= {"group": None, "meta": None}
     (tmp_path / "data").mkdir()
     (tmp_path / "dropped").mkdir()
@@ -235,29 +224,24 @@ def test_hard_problems_return_from_what_was_dropped(tmp_path: Path) -> None:
     dropped = [row | {"id": f"d{number}", "reason": reason} for number, reason in enumerate(reasons)]
     dropped[2]["domain"] = Domain.CODE.value
     pl.DataFrame(dropped).write_parquet(tmp_path / "dropped" / "dropped-0.parquet")
-    folders = (str(tmp_path),)
-    assert set(load_tasks(CuratedData(kind="curated", folders=folders), Split.TRAIN, Path())) == {"kept"}
-    tasks = load_tasks(CuratedData(kind="curated", folders=folders, hard=True), Split.TRAIN, Path())
-    assert {name: (task.deferred, task.correct, task.judged) for name, task in tasks.items()} == {
-        "kept": (False, 4, 16),
-        "d0": (True, 0, 0),
-    }
+    data = CuratedData(kind="curated", folders=(str(tmp_path),))
+    assert set(load_tasks(data, Split.TRAIN, Path())) == {"kept"}
+    tasks = load_tasks(data.model_copy(update={"hard": True}), Split.TRAIN, Path())
+    found = {name: (task.deferred, task.correct, task.judged) for name, task in tasks.items()}
+    assert found == {"kept": (False, 4, 16), "d0": (True, 0, 0)}
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("stages", "changes", "said"),
     [
-        ({"curriculum": {"stages": [{"lengths": 10}, {}]}}, "a stage before the last never ends"),
-        ({"curriculum": {"stages": [{"n_batch": 18}]}}, "n_batch = 18 is no multiple of group_size"),
-        (
-            {"curriculum": {"stages": [{"n_batch": 16}]}, "stored": {}, "objective": {"kind": "sft"}},
-            "batches with stored groups keep their size",
-        ),
+        ([{"lengths": 10}, {}], {}, "a stage before the last never ends"),
+        ([{"n_batch": 18}], {}, "n_batch = 18 is no multiple of group_size"),
+        ([{"n_batch": 16}], {"stored": {}, "objective": {"kind": "sft"}}, "batches with stored groups keep their size"),
     ],
 )
-def test_stages_that_cannot_be_meant_are_refused(changes: dict[str, Any], said: str) -> None:
+def test_stages_that_cannot_be_meant_are_refused(stages: list[Any], changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
-        recipe(**changes)
+        recipe(curriculum={"stages": stages}, **changes)
 
 
 def test_rows_that_a_refresh_drew_come_in_and_a_resumed_run_draws_the_same_ones() -> None:

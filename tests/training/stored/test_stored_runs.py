@@ -35,18 +35,14 @@ COLD: dict[str, Any] = {"objective": {"kind": "sft"}, "steps": 50, "stored": {"o
 
 
 def correct_texts(run: Path) -> set[tuple[str, str]]:
-    kept = read_attempts(run, ["problem", "index", "text", "step"], purpose="training")
-    judged = {(row["group"], row["index"]): row for row in lines(run / "attempts.jsonl")}
-    right = {
-        (row["problem"], row["group"] * 4 + row["index"]) for row in judged.values() if row["outcome"] == "correct"
-    }
-    return {(problem, text) for problem, index, text, _ in kept.iter_rows() if (problem, index) in right}
+    kept = read_attempts(run, ["problem", "index", "text"], purpose="training")
+    rows = [row for row in lines(run / "attempts.jsonl") if row["outcome"] == "correct"]
+    right = {(row["problem"], row["group"] * 4 + row["index"]) for row in rows}
+    return {(problem, text) for problem, index, text in kept.iter_rows() if (problem, index) in right}
 
 
 @pytest.fixture(scope="module")
 def cold(teacher: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a run on stored attempts alone, which must start no generator."""
-
     async def refuse(_: TorchGenerator) -> TorchGenerator:
         raise AssertionError("a generator was started")
 
@@ -67,8 +63,7 @@ def test_a_cold_start_is_made_of_the_correct_attempts_alone_and_samples_nothing(
     assert all(told in card for told in (named, "not_correct", "license: apache-2.0"))
     assert (cold / "attempts.jsonl").read_text() == ""
     assert not (cold / "attempts").exists()
-    summary = json.loads((cold / "summary.json").read_text())
-    assert summary["ledger"]["admitted"] == 0
+    assert json.loads((cold / "summary.json").read_text())["ledger"]["admitted"] == 0
 
 
 def test_its_steps_are_its_epochs_and_every_trace_comes_once_in_each(cold: Path) -> None:
@@ -77,8 +72,7 @@ def test_its_steps_are_its_epochs_and_every_trace_comes_once_in_each(cold: Path)
     used = Counter(tuple(one) for row in rows for one in row["stored"])
     traces = pl.read_parquet(cold / "traces" / "data" / "*.parquet").height
     assert len(used) == traces
-    first_epochs = Counter(used.values())
-    assert set(first_epochs) <= {2, 3}  # the last batch begins a third epoch to be whole
+    assert set(used.values()) <= {2, 3}  # the last batch begins a third epoch to be whole
     assert len(rows) == json.loads((cold / "summary.json").read_text())["steps"]
     metrics = read_metrics(cold)
     assert all(row["policy/nll"] > 0 for row in metrics)
@@ -94,18 +88,11 @@ def test_the_same_seed_gives_the_same_model_and_a_resumed_run_too(teacher: Path,
 
 
 def test_later_batches_hold_the_share_of_stored_groups_and_it_shrinks(teacher: Path, tmp_path: Path) -> None:
-    made = recipe(
-        teacher,
-        objective={"kind": "soft"},
-        steps=3,
-        stored={"epochs": 0.05, "share": 0.5, "half_life": 1, "max_distance": 1e-6},
-    )
-    train(made, Path(), tmp_path / "run")
+    stored = {"epochs": 0.05, "share": 0.5, "half_life": 1, "max_distance": 1e-6}
+    train(recipe(teacher, objective={"kind": "soft"}, steps=3, stored=stored), Path(), tmp_path / "run")
     rows = lines(tmp_path / "run" / "batches.jsonl")
-    groups = [
-        (len({group for group, _ in row["attempts"]}), len({one for one, _ in row.get("stored", [])})) for row in rows
-    ]
-    assert groups == [(0, 4), (2, 2), (3, 1)]
+    groups = [[len({group for group, _ in row.get(kind, [])}) for kind in ("attempts", "stored")] for row in rows]
+    assert groups == [[0, 4], [2, 2], [3, 1]]
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())["ledger"]
     assert summary["trained"] == sum(len(row["attempts"]) for row in rows)
     assert summary["admitted"] == summary["trained"] + sum(summary["dropped"].values())

@@ -1,7 +1,4 @@
-"""Killed with kill -9 and resumed: nothing is trained twice; a synchronous run ends bit by bit as an undisturbed one.
-
-The runs that are killed, and those of two ranks, are processes of their own, started as torchrun would start them.
-"""
+"""Killed by kill -9 and resumed: nothing is trained twice; a synchronous run ends as an undisturbed one, bit by bit."""
 
 from __future__ import annotations
 
@@ -43,7 +40,6 @@ def command(*arguments: str, ranks: int = 1) -> list[str]:
 
 
 def killed(at: int, *arguments: str) -> None:
-    """Start, and kill -9 as soon as step ``at`` is in the metrics."""
     out = Path(arguments[-1])
     process = subprocess.Popen(
         command(*arguments), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
@@ -63,7 +59,6 @@ def weights(out: Path) -> bytes:
 
 
 def texts(out: Path) -> dict[str, bytes]:
-    """The attempts and verdicts that the run keeps, file by file."""
     files = [path for name in ("attempts", "verdicts") for path in (out / name).rglob("*") if path.is_file()]
     return {str(path.relative_to(out)): path.read_bytes() for path in files}
 

@@ -27,10 +27,7 @@ def servers_of(command: Callable[[int], Sequence[str]], count: int) -> ServerPro
 
 
 def stand_in(folder: Path) -> Callable[[int], Sequence[str]]:
-    def command(port: int) -> Sequence[str]:
-        return ["env", f"PORT={port}", sys.executable, str(STAND_IN), str(folder / str(port)), "m", "", ""]
-
-    return command
+    return lambda port: ["env", f"PORT={port}", sys.executable, str(STAND_IN), str(folder / str(port)), "m", "", ""]
 
 
 def test_a_server_that_dies_is_started_again_under_its_address(
@@ -48,24 +45,16 @@ def test_a_server_that_dies_is_started_again_under_its_address(
 
 
 def test_servers_that_cannot_start_end_the_run_with_their_own_words() -> None:
-    def command(_port: int) -> Sequence[str]:
-        return [sys.executable, "-c", "raise ValueError('no such architecture')"]
-
+    failing = [sys.executable, "-c", "raise ValueError('no such architecture')"]
     cannot = r"do not start; server \d ended with: ValueError: no such architecture"
-    with pytest.raises(PolicyError, match=cannot), servers_of(command, 2).running():
+    with pytest.raises(PolicyError, match=cannot), servers_of(lambda _: failing, 2).running():
         pass
 
 
 def test_a_server_that_cannot_be_started_again_is_given_up(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """A server that lived once and then never starts again."""
     flag = tmp_path / "gone"
-
-    def command(port: int) -> Sequence[str]:
-        if flag.exists():
-            return [sys.executable, "-c", "raise RuntimeError('CUDA error: the GPU has fallen off the bus')"]
-        return stand_in(tmp_path)(port)
-
-    servers = servers_of(command, 1)
+    failing = [sys.executable, "-c", "raise RuntimeError('CUDA error: the GPU has fallen off the bus')"]
+    servers = servers_of(lambda port: failing if flag.exists() else stand_in(tmp_path)(port), 1)
     with servers.running():
         (replica,) = servers.replicas
         flag.touch()

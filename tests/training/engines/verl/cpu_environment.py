@@ -15,8 +15,6 @@ ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "OMP_NUM_THREADS": "1",
 }
-"""Variables of a run there."""
-
 OVERRIDES = (
     "trainer.device=cpu",
     "actor_rollout_ref.actor.fsdp_config.use_torch_compile=false",
@@ -30,7 +28,6 @@ _METADATA = "Metadata-Version: 2.1\nName: verl-on-cpu\nVersion: 1\n"
 
 
 def make_environment(folder: Path) -> Path:
-    """Make it in ``folder`` and return it, for `GOLDILOCKS_VERL`."""
     verl = require_interpreter()
     subprocess.run([str(verl), "-m", "venv", "--without-pip", str(folder)], check=True)
     asked = [str(verl), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]

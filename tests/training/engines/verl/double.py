@@ -2,9 +2,9 @@
 
     PYTHON -m tests.training.engines.verl.double -m training.engines.verl.inside RUN/verl/job.json
 
-Each group is half right, and its responses are a quarter of the longest, so length and reward are flat at once. It
-writes to RUN/verl/seen.jsonl what it was started with. Where RUN/verl/kill names a step and a moment, it ends there as
-killed, once: ``before``: the step is not saved; ``marked``: verl's mark stands, our state does not.
+Each group is half right, and its responses are a quarter of the longest, so length and reward are flat at once.
+RUN/verl/seen.jsonl gets what it was started with. RUN/verl/kill names a step and a moment at which it ends as killed,
+once: ``before``: the step is not saved; ``marked``: verl's mark is written, our state is not.
 """
 
 from __future__ import annotations
@@ -39,10 +39,9 @@ def _stub_verl() -> None:
     package = ModuleType("training.engines.verl.plugin")
     package.__path__ = [str(PLUGIN)]
     sys.modules[package.__name__] = package
-    for path, base in (
-        ("verl.trainer.ppo.checkpoint_callback", "CheckpointCallback"),
-        ("verl.utils.dataset.rl_dataset", "RLHFDataset"),
-    ):
+    bases = {"verl.trainer.ppo.checkpoint_callback": "CheckpointCallback"}
+    bases |= {"verl.utils.dataset.rl_dataset": "RLHFDataset"}
+    for path, base in bases.items():
         for end in range(path.count(".") + 1):
             name = ".".join(path.split(".")[: end + 1])
             sys.modules.setdefault(name, ModuleType(name))
@@ -69,10 +68,7 @@ def train(folder: Path, values: dict[str, Any]) -> None:
     }
     with (folder / "seen.jsonl").open("a") as file:
         file.write(json.dumps(seen) + "\n")
-    trainer, save = (
-        SimpleNamespace(total_training_steps=values["trainer.total_training_steps"]),
-        values["trainer.save_freq"],
-    )
+    trainer = SimpleNamespace(total_training_steps=values["trainer.total_training_steps"])
     step, kill = begun + 1, folder / "kill"
     while step <= trainer.total_training_steps:
         is_last = step >= trainer.total_training_steps
@@ -83,7 +79,7 @@ def train(folder: Path, values: dict[str, Any]) -> None:
         if asked == [str(step), "before"]:
             kill.unlink()
             os._exit(9)
-        if is_last or step % save == 0:
+        if is_last or step % values["trainer.save_freq"] == 0:
             target = checkpoints / f"global_step_{step}"
             shutil.copytree(WEIGHTS, target / "actor" / "huggingface")
             (target / "transfer_queue").mkdir()

@@ -1,8 +1,6 @@
-"""Runs inside verl's environment: what verl makes of a run's configuration and batch.
+"""Runs inside verl's environment: what verl makes of a run's configuration and batch, as FOLDER/PART.told.json.
 
-    PYTHON -m tests.training.engines.verl.inside FOLDER PART …
-
-Each part reads what a test left in FOLDER and writes FOLDER/PART.told.json.
+PYTHON -m tests.training.engines.verl.inside FOLDER PART …
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from typing import Any
 
 
 def configurations(folder: Path) -> Any:
-    """What verl composes and checks of each job: keys that the test looks at, or what it refuses."""
     from omegaconf import OmegaConf
 
     from training.engines.verl.inside import check, compose
@@ -36,7 +33,6 @@ def configurations(folder: Path) -> Any:
 
 
 def batches(folder: Path) -> Any:
-    """What `batch` reports of each folder in BATCHES, each a run of its own."""
     from training.engines.verl.configuration import run_facts
 
     told = {}
@@ -84,23 +80,15 @@ def batch(folder: Path) -> Any:
     total = 0.0
     for places in recorded["micro_batches"]:
         part = [rows[place] for place in places]
+        names = {"prompt": "prompts", "response": "responses", "generator_logprobs": "old_log_probs"}
         columns = {
-            name: torch.nested.as_nested_tensor([torch.tensor(row[name]) for row in part], layout=torch.jagged)
-            for name in ("prompt", "response", "generator_logprobs")
+            verls: torch.nested.as_nested_tensor([torch.tensor(row[name]) for row in part], layout=torch.jagged)
+            for name, verls in names.items()
         }
         own = torch.nested.as_nested_tensor([torch.ones(len(row["response"])) for row in part], layout=torch.jagged)
-        fields = TensorDict(
-            {
-                "prompts": columns["prompt"],
-                "responses": columns["response"],
-                "response_mask": own,
-                "old_log_probs": columns["generator_logprobs"],
-                "advantages": response_to_nested(folded[places], own),
-            },
-            batch_size=len(part),
-        )
-        counts = {"dp_size": 1, "batch_num_tokens": int(mask.sum()), "global_batch_size": len(rows)}
-        tu.assign_non_tensor(fields, **counts)
+        columns |= {"response_mask": own, "advantages": response_to_nested(folded[places], own)}
+        fields = TensorDict(columns, batch_size=len(part))
+        tu.assign_non_tensor(fields, dp_size=1, batch_num_tokens=int(mask.sum()), global_batch_size=len(rows))
         whole = []
         for row in part:
             ids = torch.tensor([row["prompt"] + row["response"]])

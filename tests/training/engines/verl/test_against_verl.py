@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import subprocess
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.training.students import student
+from tests.training.students import verl_recipe
 from tests.waiting import PATIENCE_S
 from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Split
@@ -29,7 +30,7 @@ from training.optimisation.packing import TrainingSample
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rewards import Reward
-from training.rollouts.tasks import TrainingTask, load_tasks
+from training.rollouts.tasks import load_tasks
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 
@@ -52,38 +53,14 @@ def unclipped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def recipe(**changes: Any) -> TrainRecipe:
-    table: dict[str, Any] = {
-        "name": "against-verl",
-        "steps": 3,
-        **student(kind="vllm"),
-        "engine": "verl",
-        "data": {"kind": "embedded", "problems": 12, "seed": 5},
-        "collector": {"group_size": 4, "n_async": 16, "n_batch": 8, "max_staleness": 1},
-        "rewards": {"max_length": 100, "language": 0.0},
-    }
-    return TrainRecipe.model_validate({**table, **changes})
-
-
-def prepared(folder: Path, made: TrainRecipe, tasks: list[TrainingTask], gpus: int = 8) -> Path:
-    """A folder with the job and the set of a run."""
-    write_verl_set(tasks, made.solving_prompt, folder / "verl" / TRAIN)
-    placed = place_verl(made, gpus, experts=False)
-    job = compile_recipe(made, WEIGHTS, folder, placed)
-    (folder / "job.json").write_text(json.dumps(job))
-    return folder
+    table = {"data": {"kind": "embedded", "problems": 12, "seed": 5}, "rewards": {"max_length": 100, "language": 0.0}}
+    table |= {"collector": {"group_size": 4, "n_async": 16, "n_batch": 8, "max_staleness": 1}}
+    return verl_recipe(**{**table, **changes})
 
 
 def inside(folder: Path, *parts: str) -> dict[str, Any]:
-    """What the parts reported, run in verl's environment."""
-    command = [
-        str(require_interpreter()),
-        "-X",
-        "faulthandler",
-        "-m",
-        "tests.training.engines.verl.inside",
-        str(folder),
-        *parts,
-    ]
+    module = "tests.training.engines.verl.inside"
+    command = [str(require_interpreter()), "-X", "faulthandler", "-m", module, str(folder), *parts]
     quiet = {"HF_HUB_OFFLINE": "1", "RAY_USAGE_STATS_ENABLED": "0", "PYTHONWARNINGS": "ignore"}
     quiet |= {"RAY_raylet_start_wait_time_s": str(int(PATIENCE_S)), "RAY_TMPDIR": tempfile.gettempdir()}
     quiet |= {"RAY_agent_register_timeout_ms": str(1000 * int(PATIENCE_S))}  # a busy machine takes long
@@ -97,16 +74,12 @@ def inside(folder: Path, *parts: str) -> dict[str, Any]:
 def test_verl_composes_and_checks_what_is_compiled(tmp_path: Path) -> None:
     (tmp_path / "jobs").mkdir()
     (tmp_path / "keys.json").write_text(json.dumps(KEYS))
-    for nodes in (1, 4, 32):
-        for experts in (False, True):
-            for staleness in (0, 2):
-                made = recipe(
-                    verl={"nodes": nodes}, collector={"max_staleness": staleness, "n_async": 4096, "n_batch": 2048}
-                )
-                placed = place_verl(made, 8, experts=experts)
-                job = compile_recipe(made, WEIGHTS, tmp_path, placed)
-                name = f"{nodes}x8-{'experts' if experts else 'dense'}-{staleness}"
-                (tmp_path / "jobs" / f"{name}.json").write_text(json.dumps(job))
+    for nodes, experts, staleness in itertools.product((1, 4, 32), (False, True), (0, 2)):
+        sizes = {"max_staleness": staleness, "n_async": 4096, "n_batch": 2048}
+        made = recipe(verl={"nodes": nodes}, collector=sizes)
+        job = compile_recipe(made, WEIGHTS, tmp_path, place_verl(made, 8, experts=experts))
+        name = f"{nodes}x8-{'experts' if experts else 'dense'}-{staleness}"
+        (tmp_path / "jobs" / f"{name}.json").write_text(json.dumps(job))
     job["values"]["trainer.total_steps"] = 3
     (tmp_path / "jobs" / "wrong.json").write_text(json.dumps(job))
     told = inside(tmp_path, "configurations")["configurations"]
@@ -155,7 +128,10 @@ def test_recorded_batches_give_the_same_advantages_losses_and_gradients(tmp_path
         ours[name] = ((credit.advantages * credit.token_weights).tolist(), loss, gradient)
         folder = tmp_path / "batches" / name
         folder.mkdir(parents=True)
-        prepared(folder, made, list(load_tasks(made.data, Split.TRAIN, tmp_path).values()))
+        tasks = list(load_tasks(made.data, Split.TRAIN, tmp_path).values())
+        write_verl_set(tasks, made.solving_prompt, folder / "verl" / TRAIN)
+        job = compile_recipe(made, WEIGHTS, folder, place_verl(made, 8, experts=False))
+        (folder / "job.json").write_text(json.dumps(job))
         batch = {"rows": rows, "model": str(WEIGHTS), "temperature": 1.0, "micro_batches": [[0, 1, 5], [2, 3, 4, 6, 7]]}
         (folder / "batch.json").write_text(json.dumps(batch))
     told = inside(tmp_path, "batches")["batches"]
@@ -167,7 +143,7 @@ def test_recorded_batches_give_the_same_advantages_losses_and_gradients(tmp_path
         scale = max(float(value.abs().max()) for value in gradient.values())
         assert scale > 0, name
         worst = max(float((value - theirs[part]).abs().max()) for part, value in gradient.items())
-        print(name, "loss", loss, told[name]["loss"], "gradient", worst / scale)
+
         assert worst <= 1e-5 * scale, name
 
 

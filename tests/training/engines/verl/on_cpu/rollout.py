@@ -1,7 +1,6 @@
-"""A rollout server of verl's that generates with torch (`training.generation`), registered under vLLM's name.
+"""A rollout server of verl's that generates with torch, registered under vLLM's name.
 
-As vLLM does for verl, it hands out what is generated when new weights come (`aborted`), takes no request until it is
-told to go on, and says which step's weights made a token.
+As vLLM does, it returns what is generated when new weights come (`aborted`), and takes no request until it may go on.
 """
 
 from __future__ import annotations
@@ -26,8 +25,6 @@ from training.optimisation.model import load_model, load_tokenizer
 
 
 class Server:
-    """One engine, and the requests under way in it."""
-
     def __init__(self, folder: str, slots: int, temperature: float, longest: int, seed: int) -> None:
         torch.set_num_threads(1)
         model = load_model(Path(folder)).requires_grad_(False)
@@ -92,8 +89,6 @@ class Server:
 
 
 class Replica(RolloutReplica):
-    """The server of a replica, an actor of its own."""
-
     async def launch_servers(self) -> None:
         config, name = self.config, _server_name(self.replica_rank)
         actor = ray.remote(Server).options(name=name, max_concurrency=self.max_concurrency, num_cpus=0)
@@ -105,8 +100,6 @@ class Replica(RolloutReplica):
 
 
 class Adapter(BaseRollout):
-    """Where a worker of verl's hands weights to its replica's server."""
-
     def __init__(self, config: Any, model_config: Any, device_mesh: Any, replica_rank: int = -1) -> None:
         super().__init__(config, model_config, device_mesh)
         self.replica_rank = int(os.environ["RANK"]) if replica_rank == -1 else replica_rank

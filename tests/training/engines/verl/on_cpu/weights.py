@@ -17,8 +17,6 @@ from tests.waiting import TICK_S
 
 @CheckpointEngineRegistry.register("nccl")
 class FileEngine(CheckpointEngine):
-    """One file for each update; the trainer's first rank names it."""
-
     def __init__(self, bucket_size: int, is_master: bool = False) -> None:
         self._is_master, self._file = is_master, Path()
 

@@ -1,40 +1,57 @@
-"""An attempt's way through form, verifier and reward; doubtful verdicts put to a model; tasks from data."""
+"""An attempt: through form, verifier and reward, doubtful verdicts, tasks from data, and its text on disk."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from curation.policies.checkpoints import folder_revision
 from curation.policies.completions import TokenCompletion
 from curation.policies.endpoint import Endpoint
 from curation.prompts import PLAIN
 from curation.publish.export import CURATED
 from curation.questions.doubtful_verdicts import PROMPT
-from curation.records import TEST, Domain, Outcome, PromptRequest, SourceError, VerifierError
+from curation.records import (
+    ATTEMPT,
+    TEST,
+    VERDICT,
+    Domain,
+    Outcome,
+    PromptRequest,
+    SourceError,
+    StoreError,
+    VerifierError,
+)
 from curation.verify.judge_worker import DOUBTFUL
 from curation.verify.math_judge import Verdict
 from curation.verify.programs.problem import CodeProblem, CodeTest
 from tests.curation.policies.test_endpoint import StandIn, settings
+from tests.training.optimisation.test_trainer import recipe
 from training.config import RewardSettings
 from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Split
 from training.optimisation.model import load_tokenizer
-from training.recipe import CuratedData
+from training.recipe import AttemptStoring, CuratedData
+from training.rewards import Reward
+from training.rollouts.attempt_log import (
+    AttemptLog,
+    attempt_tables,
+    count_attempts,
+    read_attempts,
+    rollout_origin,
+    verdict_tables,
+)
 from training.rollouts.rollouts import Rollout, RolloutRunner
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import FILE, DoubtfulVerdicts, Verifiers
 
-SUM = TrainingTask(
-    PromptRequest("sum", "Add the two numbers.", Domain.CODE, "en"),
-    None,
-    CodeProblem("sum", (CodeTest(b"1 2\n", b"3\n"), CodeTest(b"4 4\n", b"8\n"))),
-)
-FIVE = TrainingTask(PromptRequest("five", "What is 2 + 3?", Domain.MATH, "en"), "5")
+TESTS = CodeProblem("sum", (CodeTest(b"1 2\n", b"3\n"), CodeTest(b"4 4\n", b"8\n")))
+SUM = TrainingTask(PromptRequest("sum", "Add the two numbers.", Domain.CODE, "en"), None, TESTS)
 
 
 def asked(judges: Verifiers, task: TrainingTask, *texts: str) -> list[Verdict]:
@@ -51,7 +68,7 @@ def program(body: str) -> str:
 @pytest.fixture
 def code() -> Iterator[Verifiers]:
     try:
-        with Verifiers([FIVE, SUM], 1, RewardSettings(code="proportional")) as opened:
+        with Verifiers([TASK, SUM], 1, RewardSettings(code="proportional")) as opened:
             yield opened
     except VerifierError as error:
         pytest.skip(f"no sandbox here: {error}")
@@ -88,27 +105,25 @@ def test_tasks_of_a_curated_set(tmp_path: Path) -> None:
         {"id": "b", "domain": "code", "statement": "Add.", "lang": "en", "meta": '{"language": "cpp"}'},
     )
     (tmp_path / "set/tests").mkdir()
-    rows = [{"problem": "b", "index": 1, "input": "4 4\n", "output": "8\n"}]
-    rows += [{"problem": "b", "index": 0, "input": "1 2\n", "output": "3\n"}]
-    pl.DataFrame(rows, schema=TEST).write_parquet(tmp_path / "set/tests/0.parquet")
+    rows = [("b", 1, "4 4\n", "8\n"), ("b", 0, "1 2\n", "3\n")]
+    tests = pl.DataFrame(rows, schema=["problem", "index", "input", "output"], orient="row").to_dicts()
+    pl.DataFrame(tests, schema=TEST).write_parquet(tmp_path / "set/tests/0.parquet")
     tasks = load_tasks(data, Split.TRAIN, tmp_path)
     assert list(tasks) == ["a", "b"]
     assert tasks["a"].reference_answer == "5"
     assert tasks["b"].request.details == {"language": "cpp"}
-    assert tasks["b"].code_problem is not None
     assert [case.output for case in tasks["b"].code_problem.tests] == [b"3\n", b"8\n"]
 
 
 def test_what_cannot_be_judged_is_refused(tmp_path: Path) -> None:
-    row: dict[str, object] = {"id": "a", "domain": "math", "statement": "2 + 3?", "lang": "en"}
+    row = {"id": "a", "domain": "math", "statement": "2 + 3?", "lang": "en"}
     solved = {**row, "answer": "5"}
-    refused: list[tuple[str, list[dict[str, object]]]] = [
-        ("no reference", [row]),
-        ("no tests", [{**row, "domain": "code"}]),
-        ("twice", [solved, solved]),
-        ("no problem", []),
-    ]
-    for message, rows in refused:
+    for message, rows in {
+        "no reference": [row],
+        "no tests": [{**row, "domain": "code"}],
+        "twice": [solved, solved],
+        "no problem": [],
+    }.items():
         with pytest.raises(SourceError, match=message):
             load_tasks(curated(tmp_path / message, *rows), Split.TRAIN, tmp_path)
 
@@ -130,15 +145,14 @@ def judged(judges: Verifiers, text: str) -> Rollout:
 
 
 def test_right_wrong_and_a_broken_form_that_never_reaches_the_verifier(judges: Verifiers) -> None:
-    right = judged(judges, "<think>2 + 2 = 4</think>The answer is \\boxed{4}.")
-    assert right.outcome is Outcome.CORRECT
-    assert right.reward.total == pytest.approx(1.0)
-    wrong = judged(judges, "<think>?</think>The answer is \\boxed{5}.")
-    assert wrong.outcome is Outcome.WRONG
-    assert wrong.reward.total == pytest.approx(0.1)
-    broken = judged(judges, "The answer is \\boxed{4}.")
-    assert (broken.outcome, broken.reward.total) == (None, 0)
-    assert "<think>" in broken.method
+    for text, outcome, total in (
+        ("<think>2 + 2 = 4</think>The answer is \\boxed{4}.", Outcome.CORRECT, 1.0),
+        ("<think>?</think>The answer is \\boxed{5}.", Outcome.WRONG, 0.1),
+        ("The answer is \\boxed{4}.", None, 0),
+    ):
+        found = judged(judges, text)
+        assert (found.outcome, found.reward.total) == (outcome, pytest.approx(total))
+        assert ("<think>" in found.method) is (outcome is None)
 
 
 CUPCAKES = TrainingTask(PromptRequest("p", "How many cupcakes are left?", Domain.MATH, "en"), "15")
@@ -189,3 +203,97 @@ def test_a_limit_and_a_refusal_leave_verdicts_as_they_are_and_are_counted(server
     found, numbers = decided(server, tmp_path, 2, one, refused, two)
     assert found == [one, refused, two]
     assert (numbers["verify/failed"], numbers["verify/unasked"], numbers["verify/questions"]) == (1.0, 1.0, 1.0)
+
+
+SUMMED = TrainingTask(PromptRequest("p1", "What is 17 + 25?", Domain.MATH, "en"), "42")
+
+
+def rollout(text: str = "<think></think>\\boxed{42}", outcome: Outcome | None = Outcome.CORRECT) -> Rollout:
+    completion = TokenCompletion((1,), (5, 6, 7), (-0.1, -0.2, -0.3), (3, 3, 4), text, "stop")
+    answer = "42" if outcome is Outcome.CORRECT else None
+    return Rollout("p1", completion, Reward(), outcome, "number" if outcome else "no boxed answer", answer)
+
+
+def log(run: Path, kept_parts: Sequence[str] = (), storing: AttemptStoring = "texts") -> AttemptLog:
+    verifiers = Verifiers([SUMMED], 1, RewardSettings())
+    verifiers.__enter__()  # it starts no process before it judges
+    made = recipe(attempt_store=storing, evaluation={"attempts": 2})
+    return AttemptLog(run, made, WEIGHTS, verifiers, kept_parts)
+
+
+def record(written: AttemptLog, group: int, count: int = 4, text: str | None = None) -> None:
+    for index in range(count):
+        made = rollout(text or f"group {group}, attempt {index}")
+        written.record(SUMMED, made, index, rollout_origin("training", 2, 3, made, group))
+
+
+def test_what_is_recorded_is_read_back_with_its_origin_and_its_verdict(tmp_path: Path) -> None:
+    with log(tmp_path) as written:
+        first, broken = rollout(), rollout("I\ud800 think\x00", None)
+        written.record(SUMMED, first, 1, rollout_origin("training", 2, 3, first, 57))
+        written.record(SUMMED, broken, 0, rollout_origin("evaluation", 5, 5, broken, 2**40))
+    row, held_out = read_attempts(tmp_path).to_dicts()
+    policy = f"weights@{folder_revision(WEIGHTS)}+training:test"
+    wanted = {"problem": "p1", "policy": policy, "prompt": "plain@1", "index": 57 * 4 + 1}
+    wanted |= {"text": "<think></think>\\boxed{42}", "answer": None, "finish": "stop", "tokens": 3, "label": None}
+    wanted |= {"token_ids": None, "logprobs": None, "purpose": "training", "step": 2, "version": 3}
+    wanted |= {"newest_version": 4, "rollout_group": 57, "sampling": row["sampling"]}
+    assert {name: row[name] for name in ATTEMPT} == wanted
+    assert held_out["text"] == "I? think\x00"
+    assert (held_out["index"], held_out["version"], held_out["rollout_group"]) == (5 * 2, 5, 2**40)
+    assert held_out["sampling"] != row["sampling"]
+    verdicts = pl.concat(verdict_tables(tmp_path))
+    assert verdicts.schema == VERDICT
+    shown = verdicts.sort("index").select("index", "reference", "outcome", "answer", "answer_class", "method")
+    assert shown.rows() == [(10, "42", None, None, None, "no boxed answer"), (229, "42", "correct", "42", 0, "number")]
+    assert count_attempts(tmp_path) == {"training": 1, "evaluation": 1}
+    assert json.loads(next((tmp_path / "attempts").glob("*/key.json")).read_text())["kind"] == "training"
+
+
+def test_a_resumed_run_keeps_what_its_checkpoint_names_and_no_more(tmp_path: Path) -> None:
+    with log(tmp_path) as written:
+        record(written, 0)
+        early = written.checkpoint().result()
+        record(written, 1)
+        late = written.checkpoint().result()
+        record(written, 2)  # in the journal when the run was killed
+    assert read_attempts(tmp_path, ["rollout_group"])["rollout_group"].unique().sort().to_list() == [0, 1, 2]
+    assert set(early) < set(late)
+    with log(tmp_path, late) as resumed:
+        record(resumed, 2, text="again")
+        assert set(resumed.checkpoint().result()) > set(late)
+    kept = read_attempts(tmp_path, ["rollout_group", "text"])
+    assert kept.filter(rollout_group=2)["text"].to_list() == ["again"] * 4
+    with log(tmp_path, early, storing="none") as resumed:  # from an older checkpoint; it keeps no more
+        record(resumed, 1)
+        assert resumed.checkpoint().result() == early
+    assert read_attempts(tmp_path, ["index"])["index"].to_list() == [0, 1, 2, 3]
+    assert sum(table.height for table in verdict_tables(tmp_path)) == 4
+    with log(tmp_path):  # from the beginning
+        pass
+    assert count_attempts(tmp_path) == {}
+    with pytest.raises(StoreError, match="keeps no attempts"):
+        read_attempts(tmp_path)
+
+
+def test_reading_goes_on_while_attempts_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("training.rollouts.attempt_log._TOGETHER", 1)
+    with log(tmp_path) as written:
+        record(written, 0)
+        written.checkpoint().result()
+        record(written, 1)
+        tables = attempt_tables(tmp_path, ["problem", "index"])
+        first = next(tables)  # a part; the journal was read before it
+        written.checkpoint().result()
+        record(written, 2)
+        rest = list(tables)
+    indices = [index for table in (first, *rest) for index in table["index"].to_list()]
+    assert sorted(indices)[:8] == list(range(8))
+    assert len(indices) == len(set(indices))
+
+
+def test_a_disk_that_takes_nothing_ends_the_run_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "attempts").write_text("a file in place of the folder")
+    message = r"attempts cannot be written .*attempt_store = \"none\""
+    with pytest.raises(StoreError, match=message), log(tmp_path) as written:
+        record(written, 0)

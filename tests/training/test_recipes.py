@@ -1,15 +1,21 @@
-"""What a training run computes: the formulas by hand, for each way to share out the GPUs."""
+"""What a training run computes, by hand, and the shipped recipes of a real size: the paper's stages, and verl."""
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from curation.config.loading import load_settings
 from curation.records import ConfigError
+from tests.places import ROOT
 from tests.training.students import student
-from training.engines.placement import stated_gpus
+from training.config import MAX_PROMPT_TOKENS
+from training.engines.placement import VerlPlacement, stated_gpus
+from training.engines.verl.configuration import compile_recipe, refuse_what_differs
+from training.engines.verl.stages import all_stages
 from training.optimisation.memory import MODEL_SHAPES, ModelShape
 from training.recipe import TrainRecipe
 from training.workload import Workload, workload
@@ -42,7 +48,6 @@ def recipe(costs: dict[str, Any] | None = None, **changes: Any) -> TrainRecipe:
 
 
 def work_of(one: TrainRecipe) -> Workload:
-    assert one.costs is not None
     return workload(one, one.costs, "recipe t")
 
 
@@ -86,14 +91,54 @@ def test_a_figure_that_is_missing_is_named(costs: dict[str, Any], changes: dict[
 
 
 def test_a_models_sizes_are_read_from_its_configuration() -> None:
-    config = {
-        "vocab_size": 152_064,
-        "hidden_size": 3584,
-        "num_hidden_layers": 28,
-        "num_attention_heads": 28,
-        "num_key_value_heads": 4,
-        "intermediate_size": 18_944,
-        "tie_word_embeddings": False,
-    }
-    assert ModelShape.of(config) == MODEL_SHAPES["7B"]
-    assert ModelShape.of({"text_config": config}) == MODEL_SHAPES["7B"]
+    config = {"vocab_size": 152_064, "hidden_size": 3584, "intermediate_size": 18_944, "num_hidden_layers": 28}
+    config |= {"num_attention_heads": 28, "num_key_value_heads": 4, "tie_word_embeddings": False}
+    assert ModelShape.of(config) == ModelShape.of({"text_config": config}) == MODEL_SHAPES["7B"]
+
+
+RECIPES = ROOT / "flows" / "recipes"
+LENGTHS, BATCHES = [16_384, 24_576, 32_768], [8192, 4096, 2048]
+"""Of the paper, section 5.2: l_max - l_cache, and rollouts between two updates."""
+
+
+def shipped(name: str, *overrides: str) -> TrainRecipe:
+    return load_settings(TrainRecipe, RECIPES / f"{name}.toml", overrides)
+
+
+def free_length(one: TrainRecipe) -> int:
+    return one.rewards.max_length - one.rewards.effective_length_cache
+
+
+def test_the_stages_of_7b_are_the_papers() -> None:
+    made = shipped("rl_7b")
+    stages = made.curriculum.stages
+    assert [stage.lengths for stage in stages] == LENGTHS
+    assert [stage.n_batch for stage in stages] == BATCHES
+    assert all(stage.n_async / stage.n_batch <= 2 for stage in stages)
+    assert free_length(made) == LENGTHS[-1]
+    assert made.packing.micro_batch_tokens >= made.rewards.max_length + 4096
+
+
+def test_the_stages_of_24b_are_the_papers_and_verl_takes_each() -> None:
+    whole = shipped("rl_24b")
+    refuse_what_differs(whole)
+    stages = list(all_stages(whole))
+    assert [free_length(stage.recipe) for stage in stages] == LENGTHS
+    assert [stage.recipe.collector.n_batch for stage in stages] == BATCHES
+    assert [stage.ends_at for stage in stages] == [60, 120, 200]
+    for stage in stages:
+        one = stage.recipe
+        room = one.packing.micro_batch_tokens * one.verl.sequence_parallel
+        assert room >= one.rewards.max_length + MAX_PROMPT_TOKENS
+        placement = VerlPlacement(2, 8, 2, 8)
+        compiled = compile_recipe(one, Path("/m"), Path("/out"), placement, ends_at=stage.ends_at)
+        assert compiled["values"]["trainer.total_training_steps"] == stage.ends_at
+        assert compiled["values"]["data.train_batch_size"] == one.collector.n_batch // one.collector.group_size
+
+
+TRAINING = sorted(path.stem for path in RECIPES.glob("*.toml") if "collector" in tomllib.loads(path.read_text()))
+
+
+@pytest.mark.parametrize("name", TRAINING)
+def test_no_shipped_recipe_is_warned_of(name: str) -> None:
+    assert shipped(name).warnings() == ()
