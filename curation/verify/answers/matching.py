@@ -191,32 +191,37 @@ class Matcher(Values):
 
     def _match_regions(self, reference: Form, answer: Form) -> bool | None:
         try:
-            left_pieces, right_pieces = parse_region(reference, tuples=True), parse_region(answer, tuples=True)
+            left_intervals, right_intervals = parse_region(reference, tuples=True), parse_region(answer, tuples=True)
         except NotARegion as error:
             self.doubtful |= isinstance(error, UnsolvedRegion)
             return None
-        if len(left_pieces) != len(right_pieces):
+        if len(left_intervals) != len(right_intervals):
             return False
-        if not left_pieces and not isinstance(reference, Words) and not isinstance(answer, Words):
+        if not left_intervals and not isinstance(reference, Words) and not isinstance(answer, Words):
             return None  # two conditions that nothing fulfils are compared as they are written
         names = unknowns(reference), unknowns(answer)
         clash = bool(names[0] and names[1]) and (names[0] != names[1] or not self._same_subjects(reference, answer))
-        pieces = list(zip(left_pieces, right_pieces, strict=True))
+        pairs = list(zip(left_intervals, right_intervals, strict=True))
         ends: list[list[Form]] = [
-            [Value(end) for piece in side for end in (piece.low, piece.high)] for side in (left_pieces, right_pieces)
+            [Value(end) for interval in side for end in (interval.low, interval.high)]
+            for side in (left_intervals, right_intervals)
         ]
-        same = all(_same_kind(*pair) for pair in pieces) and self.match_parts(*ends)
-        unlike = [left for left, right in pieces if _includes(left) != _includes(right)]
+        same = all(_same_kind(*pair) for pair in pairs) and self.match_parts(*ends)
+        unlike = [left for left, right in pairs if _includes(left) != _includes(right)]
         if same and unlike:
             # if the question states which intervals it wants, the reference has those, and there is no doubt
-            self.doubtful |= any(self.question.includes_ends not in _includes(piece) for piece in unlike)
+            self.doubtful |= any(self.question.includes_ends not in _includes(interval) for interval in unlike)
             return False
         self.doubtful |= same and clash
         return same and not clash
 
     def _same_subjects(self, reference: Form, answer: Form) -> bool:
         left, right = subjects(reference), subjects(answer)
-        return not left or not right or all(any(self.is_same(one, other) for other in right) for one in left)
+        return (
+            not left
+            or not right
+            or all(any(self.is_same(left_subject, right_subject) for right_subject in right) for left_subject in left)
+        )
 
     # relations
 
@@ -356,11 +361,15 @@ class Matcher(Values):
 def _same_kind(left: Interval, right: Interval) -> bool:
     """Return whether two intervals end in the same infinities."""
     ends = (left.low, right.low), (left.high, right.high)
-    return all(one == other for one, other in ends if has(one, "const", "inf") or has(other, "const", "inf"))
+    return all(
+        left_end == right_end
+        for left_end, right_end in ends
+        if has(left_end, "const", "inf") or has(right_end, "const", "inf")
+    )
 
 
-def _includes(piece: Interval) -> tuple[bool, bool]:
-    return piece.includes_low, piece.includes_high
+def _includes(interval: Interval) -> tuple[bool, bool]:
+    return interval.includes_low, interval.includes_high
 
 
 def as_sequence(form: Form) -> Sequence | None:
@@ -459,20 +468,20 @@ def _as_rows(form: Form) -> tuple[tuple[Expr, ...], ...] | None:
 def numerator(expr: Expr) -> tuple[Expr, Expr]:
     """Return numerator and denominator, both without quotients."""
     if expr.op == "pow" and expr.args[1].op == "num" and expr.args[1].value < 0:
-        top, below = numerator(expr.args[0])
-        return power(below, neg(expr.args[1])), power(top, neg(expr.args[1]))
+        top, bottom = numerator(expr.args[0])
+        return power(bottom, neg(expr.args[1])), power(top, neg(expr.args[1]))
     if expr.op not in ("add", "mul"):
         return expr, num(1)
-    top, below = numerator(expr.args[0])
+    top, bottom = numerator(expr.args[0])
     for arg in expr.args[1:]:
-        other_top, other_below = numerator(arg)
+        next_top, next_bottom = numerator(arg)
         if expr.op == "mul":
-            top, below = mul(top, other_top), mul(below, other_below)
-        elif below == other_below:
-            top = add(top, other_top)
+            top, bottom = mul(top, next_top), mul(bottom, next_bottom)
+        elif bottom == next_bottom:
+            top = add(top, next_top)
         else:
-            top, below = add(mul(top, other_below), mul(other_top, below)), mul(below, other_below)
-    return top, below
+            top, bottom = add(mul(top, next_bottom), mul(next_top, bottom)), mul(bottom, next_bottom)
+    return top, bottom
 
 
 def _is_approximated(form: Form) -> TypeGuard[Relation]:

@@ -48,19 +48,19 @@ def check_outputs(
     if isinstance(program, Unready):
         return [(CodeVerdict.BROKEN, program.how)] * len(runs)
     verdicts = _checked(runner, checker, program, runs)
-    failed = [place for place, (verdict, _) in enumerate(verdicts) if verdict is CodeVerdict.BROKEN]
-    proofs = [(runs[place][0], runs[place][1], runs[place][1]) for place in failed]
-    for place, (proof, _) in zip(failed, _checked(runner, checker, program, proofs), strict=True):
+    failed = [index for index, (verdict, _) in enumerate(verdicts) if verdict is CodeVerdict.BROKEN]
+    proofs = [(runs[index][0], runs[index][1], runs[index][1]) for index in failed]
+    for index, (proof, _) in zip(failed, _checked(runner, checker, program, proofs), strict=True):
         if proof is not CodeVerdict.BROKEN:
-            verdicts[place] = CodeVerdict.WA, f"only on this output {verdicts[place][1]}"
+            verdicts[index] = CodeVerdict.WA, f"only on this output {verdicts[index][1]}"
     return verdicts
 
 
 def _checked(
     runner: Runner, checker: Checker, program: Program, runs: Sequence[tuple[bytes, bytes, bytes]]
 ) -> list[tuple[CodeVerdict, str]]:
-    beside = helper_files(checker)
-    files = [{**beside, _INPUT: test_input, _ANSWER: answer} for test_input, answer, _ in runs]
+    helpers = helper_files(checker)
+    files = [{**helpers, _INPUT: test_input, _ANSWER: answer} for test_input, answer, _ in runs]
     if checker.kind is CheckerKind.KATTIS:
         for file_set in files:
             file_set[f"{_FEEDBACK}/.keep"] = b""
@@ -178,16 +178,16 @@ def check_inputs(
     """Return verdicts on inputs, which all validators must accept."""
     verdicts = [ACCEPTED] * len(inputs)
     for prepared in validators:
-        places = [place for place, verdict in enumerate(verdicts) if verdict.valid is not False]
-        stdins = [inputs[place] for place in places]
+        indices = [index for index, verdict in enumerate(verdicts) if verdict.valid is not False]
+        stdins = [inputs[index] for index in indices]
         validator = prepared.validator
-        grammar = validator.lang is ValidatorLang.CHECKTESTDATA
-        beside = {} if grammar else helper_files(_as_checker(validator))
-        results = runner.run(prepared.program, stdins, limits, args=validator.args, files=[beside] * len(stdins))
-        for place, result in zip(places, results, strict=True):
+        is_grammar = validator.lang is ValidatorLang.CHECKTESTDATA
+        helpers = {} if is_grammar else helper_files(_as_checker(validator))
+        results = runner.run(prepared.program, stdins, limits, args=validator.args, files=[helpers] * len(stdins))
+        for index, result in zip(indices, results, strict=True):
             verdict = _input_verdict(validator, result)
-            if verdict.valid is not True and (verdicts[place].valid or verdict.valid is False):
-                verdicts[place] = verdict
+            if verdict.valid is not True and (verdicts[index].valid or verdict.valid is False):
+                verdicts[index] = verdict
     return verdicts
 
 
@@ -199,12 +199,12 @@ def _as_checker(validator: Validator) -> Checker:
 def _input_verdict(validator: Validator, result: RunResult) -> InputVerdict:
     if result.ending is Ending.EXITED and result.exit_code == validator.accepts:
         return ACCEPTED
-    words = (result.stderr or result.stdout).decode("utf-8", "replace").strip()
+    message = (result.stderr or result.stdout).decode("utf-8", "replace").strip()
     if result.ending is Ending.EXITED:
-        line = words.splitlines()[-1] if validator.lang is ValidatorLang.PYTHON and words else words
+        line = message.splitlines()[-1] if validator.lang is ValidatorLang.PYTHON and message else message
         return InputVerdict(False, f"exit code {result.exit_code}: {line[:200]}".rstrip(": "))
     if result.ending is Ending.SIGNALED:
-        return InputVerdict(False, f"signal {result.signal}: {words[:200]}".rstrip(": "))
+        return InputVerdict(False, f"signal {result.signal}: {message[:200]}".rstrip(": "))
     return InputVerdict(None, f"{result.ending.value} {result.note}".rstrip())
 
 
@@ -221,6 +221,6 @@ def _converted(runner: Runner, validator: Validator) -> ReadyValidator | str:
     (result,) = runner.run(Program(CodeLang.PYTHON, _converter()), [grammar], _CONVERT_LIMITS)
     if result.ending is Ending.EXITED and result.exit_code == 0:
         return ReadyValidator(validator, Program(CodeLang.PYTHON, result.stdout.decode("utf-8", "replace")))
-    words = result.stderr.decode("utf-8", "replace").strip().splitlines()
+    lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
     how = f"exit code {result.exit_code}" if result.ending is Ending.EXITED else result.ending.value
-    return f"checktestdata cannot read it: {how}: {words[-1][:200] if words else result.note}"
+    return f"checktestdata cannot read it: {how}: {lines[-1][:200] if lines else result.note}"

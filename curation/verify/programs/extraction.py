@@ -83,8 +83,10 @@ def find_programs(text: str, *, finished: bool = False) -> list[Submission | Unr
     return [Submission(LANGUAGES[first.name], first.code)]
 
 
-def _chosen(found: list[Submission | Unready], wanted: CodeLang | None) -> Submission | Unready:
-    return next((one for one in found if isinstance(one, Submission) and one.lang is wanted), found[-1])
+def _chosen(programs: list[Submission | Unready], wanted: CodeLang | None) -> Submission | Unready:
+    return next(
+        (program for program in programs if isinstance(program, Submission) and program.lang is wanted), programs[-1]
+    )
 
 
 def _last_programs(answer: str, *, finished: bool) -> list[Submission | Unready]:
@@ -98,15 +100,15 @@ def _last_programs(answer: str, *, finished: bool) -> list[Submission | Unready]
         if lang is None and block.name in _UNNAMED:
             lang = next((lang for lang, looks in _LOOKS.items() if looks.search(block.code)), None)
         if lang is not None and block.code.strip() and (block.is_closed or finished):
-            of_kind = named if block.name in LANGUAGES else unnamed
-            of_kind.pop(lang, None)
-            of_kind[lang] = Submission(lang, block.code)
+            programs = named if block.name in LANGUAGES else unnamed
+            programs.pop(lang, None)
+            programs[lang] = Submission(lang, block.code)
     found: list[Submission | Unready] = [program for lang, program in unnamed.items() if lang not in named]
     found += named.values()
-    return found or [_before_a_lone_fence(answer, blocks) or _no_program(blocks[-1], finished)]
+    return found or [_before_single_fence(answer, blocks) or _no_program(blocks[-1], finished)]
 
 
-def _before_a_lone_fence(answer: str, blocks: list[CodeBlock]) -> Submission | None:
+def _before_single_fence(answer: str, blocks: list[CodeBlock]) -> Submission | None:
     text = answer.replace("\r\n", "\n")
     if len(blocks) > 1 or blocks[0].is_closed or blocks[0].name or not _BEGINS.match(text.lstrip()):
         return None
@@ -177,9 +179,9 @@ def _indent(line: str) -> int:
 
 def _cut_indent(line: str, width: int) -> str:
     column = 0
-    for place, char in enumerate(line):
+    for position, char in enumerate(line):
         if column >= width or char not in " \t":
-            return line[place:]
+            return line[position:]
         column += _TAB - column % _TAB if char == "\t" else 1
     return ""
 

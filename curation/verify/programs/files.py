@@ -136,11 +136,11 @@ def problem_of_row(row: Mapping[str, Any], where: str) -> CodeProblem:
 
 
 def _tests(row: Mapping[str, Any]) -> Iterator[CodeTest]:
-    for place, test in enumerate(row.get("tests") or ()):
+    for index, test in enumerate(row.get("tests") or ()):
         if not isinstance(test["input"], str) or not isinstance(test["output"], str):
             raise TypeError("a test's input and output are strings")
-        given, expected = (test[key].encode("utf-8", "surrogatepass") for key in ("input", "output"))
-        yield CodeTest(given, expected, str(place))
+        test_input, expected = (test[key].encode("utf-8", "surrogatepass") for key in ("input", "output"))
+        yield CodeTest(test_input, expected, str(index))
 
 
 def _checker(packed: Mapping[str, Any]) -> Checker:

@@ -202,7 +202,7 @@ def _same(expected: Any, actual: Any, tolerance: float | None) -> bool:
         expected_data, actual_data = sorted(expected_data, key=json.dumps), sorted(actual_data, key=json.dumps)
     elif kind == "dict":
         expected_data, actual_data = sorted(expected_data, key=_key), sorted(actual_data, key=_key)
-    return all(_same(mine, theirs, tolerance) for mine, theirs in zip(expected_data, actual_data, strict=True))
+    return all(_same(left, right, tolerance) for left, right in zip(expected_data, actual_data, strict=True))
 
 
 def _in_order(value: Any, count: int) -> Any:
@@ -233,10 +233,10 @@ def _kind(value: Any) -> tuple[str, Any]:
     if isinstance(value, list):
         return "list", value
     if isinstance(value, dict):
-        word, inner = value.get("t"), value.get("v")
-        if word == "int":
+        name, inner = value.get("t"), value.get("v")
+        if name == "int":
             return "number", str(inner)
-        return _FAMILY.get(str(word), "other"), inner if str(word) in _FAMILY else value
+        return _FAMILY.get(str(name), "other"), inner if str(name) in _FAMILY else value
     return ("number", value) if isinstance(value, (int, float)) else ("plain", value)
 
 
@@ -307,8 +307,8 @@ def _run_linked(runner: Runner, problem: CodeProblem, submission: Submission) ->
     tests = problem.function
     assert tests is not None
     assert tests.program is not None
-    word = hashlib.blake2b(submission.code.encode("utf-8", "surrogateescape"), key=_SECRET, digest_size=16).digest()
-    unit = _test_unit(_prototype(tests.setup), tests.program, word)
+    secret = hashlib.blake2b(submission.code.encode("utf-8", "surrogateescape"), key=_SECRET, digest_size=16).digest()
+    unit = _test_unit(_prototype(tests.setup), tests.program, secret)
     if unit is None:
         return Unready(CodeVerdict.BROKEN, "the C++ test program does not end with its main function")
     sources = {
@@ -325,7 +325,7 @@ def _run_linked(runner: Runner, problem: CodeProblem, submission: Submission) ->
     (ran,) = runner.run(program, [b""], limits, processes=problem.processes)
     outcome = failure_of(ran)
     if outcome is None:
-        passed = ran.stdout.endswith(word.hex().encode())
+        passed = ran.stdout.endswith(secret.hex().encode())
         outcome = (CodeVerdict.AC, "") if passed else (CodeVerdict.RTE, "it ended the process before the tests had")
     elif b"Assertion" in ran.stderr and b"tests.cpp" in ran.stderr:
         outcome = CodeVerdict.WA, ran.stderr[:300].decode("utf-8", "replace").strip()
@@ -337,24 +337,24 @@ def _prototype(declaration: str) -> str:
 
     Example: ``_prototype("#include<string>\nint f(int x){\n")`` is ``"#include<string>\nint f(int x);\n"``
     """
-    depth, opened = 0, None
-    for place, letter in enumerate(declaration):
+    depth, start = 0, None
+    for position, letter in enumerate(declaration):
         if letter == "{":
-            opened = place if depth == 0 else opened
+            start = position if depth == 0 else start
             depth += 1
         elif letter == "}":
             depth -= 1
-    return declaration if depth <= 0 or opened is None else f"{declaration[:opened].rstrip()};\n"
+    return declaration if depth <= 0 or start is None else f"{declaration[:start].rstrip()};\n"
 
 
-def _test_unit(declaration: str, program: str, word: bytes) -> str | None:
+def _test_unit(declaration: str, program: str, secret: bytes) -> str | None:
     """Return tests whose ``main`` writes the word if they pass."""
     text = program.rstrip()
     if not _MAIN.search(text) or not text.endswith("}"):
         return None
     text = _MAIN.sub("static int goldilocks_tests()", text[:-1], count=1) + "\nreturn 0;\n}\n"
-    mask = hashlib.blake2b(word, digest_size=16).digest()
-    hidden = ",".join(str(byte ^ mask_byte) for byte, mask_byte in zip(word, mask, strict=True))
+    mask = hashlib.blake2b(secret, digest_size=16).digest()
+    hidden = ",".join(str(byte ^ mask_byte) for byte, mask_byte in zip(secret, mask, strict=True))
     return f"""{declaration}
 {text}
 #include <unistd.h>

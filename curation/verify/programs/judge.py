@@ -157,8 +157,8 @@ class ProgramJudge:
 
 def program_answer(response: Response) -> str | None:
     """Return an attempt's final answer, its judged programs."""
-    found = find_programs(_text(response), finished=response.finish == "stop")
-    answers = [fenced(one.lang, one.code) for one in found if isinstance(one, Submission)]
+    programs = find_programs(_text(response), finished=response.finish == "stop")
+    answers = [fenced(program.lang, program.code) for program in programs if isinstance(program, Submission)]
     return "\n\n".join(answers) or None
 
 

@@ -48,10 +48,10 @@ def tools_folder() -> Path:
     return folder
 
 
-def made_before(box: Sandbox) -> tuple[str, ...]:
+def prebuilt_arguments(box: Sandbox) -> tuple[str, ...]:
     """Return compiler arguments for prebuilt files, built if missing."""
-    folder, seen = box.tools, box.seen_tools
-    if folder is None or seen is None:
+    folder, tools_in_box = box.tools, box.seen_tools
+    if folder is None or tools_in_box is None:
         return ()
     probe = box.compile({}, ("g++", "--version"), COMPILE_LIMITS, output="none")
     version = hashlib.sha256(probe.log.encode()).hexdigest()
@@ -59,8 +59,8 @@ def made_before(box: Sandbox) -> tuple[str, ...]:
     kept = [path.is_file() for path in (header, threads)]
     if not all(kept) or not mark.is_file() or mark.read_text() != version:
         mark.unlink(missing_ok=True)
-        for part in (folder / _INCLUDE, header.parent):
-            part.mkdir(mode=0o755, exist_ok=True)
+        for directory in (folder / _INCLUDE, header.parent):
+            directory.mkdir(mode=0o755, exist_ok=True)
         source = {"all.h": b"#include <bits/stdc++.h>\n"}
         kept = [
             _keep(box, header, source, ("g++", *CPP_FLAGS, "-x", "c++-header", "all.h", "-o", OUTPUT)),
@@ -68,13 +68,17 @@ def made_before(box: Sandbox) -> tuple[str, ...]:
         ]
         if all(kept):
             mark.write_text(version)
-    words = ("-I", str(seen / _INCLUDE)), (str(seen / _OBJECT),)
-    return tuple(word for there, some in zip(kept, words, strict=True) if there for word in some)
+    arguments = ("-I", str(tools_in_box / _INCLUDE)), (str(tools_in_box / _OBJECT),)
+    return tuple(word for is_kept, options in zip(kept, arguments, strict=True) if is_kept for word in options)
 
 
-def lost(box: Sandbox, words: tuple[str, ...]) -> str:
+def missing_object(box: Sandbox, arguments: tuple[str, ...]) -> str:
     """Return an error if the linked object has disappeared."""
-    if box.tools is None or not any(word.endswith(_OBJECT) for word in words) or (box.tools / _OBJECT).is_file():
+    if (
+        box.tools is None
+        or not any(argument.endswith(_OBJECT) for argument in arguments)
+        or (box.tools / _OBJECT).is_file()
+    ):
         return ""
     return f"{box.tools / _OBJECT}, which C++ programs are linked with, has gone; start the command again"
 

@@ -23,8 +23,8 @@ from curation.verify.programs.toolchain import (
     CPP_FLAGS,
     OUTPUT,
     STANDARDS,
-    lost,
-    made_before,
+    missing_object,
+    prebuilt_arguments,
     tools_folder,
 )
 from curation.verify.sandbox import CompileResult, Ending, Limits, RunResult, Sandbox
@@ -121,21 +121,21 @@ class Runner:
             return
         with self._lock:
             self._kept[digest] = compiled
-            while sum(len(one.artifact or b"") + len(one.log) for one in self._kept.values()) > KEPT_BYTES:
+            while sum(len(kept.artifact or b"") + len(kept.log) for kept in self._kept.values()) > KEPT_BYTES:
                 self._kept.popitem(last=False)
 
     def cpp(self, sources: Mapping[str, bytes], main: Sequence[str], flags: Sequence[str] = CPP_FLAGS) -> CompileResult:
         """Compile the C++ files ``main``; other sources are headers."""
-        prebuilt = self._made_before()
+        prebuilt = self._prebuilt_arguments()
         compiled = self.compile(sources, ("g++", *flags, *prebuilt, *main, "-o", OUTPUT))
-        if not compiled.ok and (why := lost(self.box, prebuilt)):  # no fault of the program's
+        if not compiled.ok and (why := missing_object(self.box, prebuilt)):  # no fault of the program's
             return replace(compiled, run=replace(compiled.run, ending=Ending.BROKEN, note=why))
         return compiled
 
-    def _made_before(self) -> tuple[str, ...]:
+    def _prebuilt_arguments(self) -> tuple[str, ...]:
         with self._lock:
             if self._prebuilt is None:
-                self._prebuilt = made_before(self.box)
+                self._prebuilt = prebuilt_arguments(self.box)
             return self._prebuilt
 
     def prepare(self, submission: Submission) -> Program | Unready:

@@ -52,9 +52,9 @@ def probe_rung(rung: str) -> Slot:
     descriptors = [memory_file(PROBE), memory_file(b""), output_file(), output_file()]
     try:
         slot.ask({"op": "python", "args": [], "limits": limits}, descriptors[:1])
-        (used,) = slot.ask({"op": "tests", "files": [[]]}, descriptors[1:])["ran"]
+        (usage,) = slot.ask({"op": "tests", "files": [[]]}, descriptors[1:])["ran"]
         slot.ask({"op": "end"}, [])
-        ran = run_result(used, Limits(), *descriptors[2:])
+        ran = run_result(usage, Limits(), *descriptors[2:])
         if ran.stdout != b"42\n":
             slot.close()
             raise SlotError(ran.note or read_file(descriptors[3], 4096).decode(errors="replace") or "no output")

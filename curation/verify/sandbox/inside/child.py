@@ -28,14 +28,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-WELCOME = frozenset(
+PRELOADED = frozenset(
     "abc array ast bisect cmath codecs collections contextlib copy dataclasses datetime decimal enum fileinput "
     "fractions functools heapq io itertools json math operator os queue random re signal statistics string struct sys "
     "textwrap threading time traceback types typing unicodedata warnings".split()
 )
 """Modules loaded once per program that mentions them; they behave as if its tests imported them."""
 
-OF_NUMPY = frozenset(("fft", "linalg", "ma", "polynomial", "random"))
+PRELOADED_OF_NUMPY = frozenset(("fft", "linalg", "ma", "polynomial", "random"))
 """The same for numpy, which loads them on first use."""
 
 Program = types.CodeType | Exception
@@ -69,7 +69,7 @@ def make_streams() -> None:
 
 COMPILE_MB = 2048
 """Address space for compiling a program."""
-ENOUGH = 20
+WARM_RUNS = 20
 """Runs in `warm`, after which the interpreter has adapted its code."""
 WARMING = """
 import sys
@@ -100,7 +100,7 @@ def warm() -> None:
         files.callback(os.close, source)
         files.callback(os.close, target)
         os.pwrite(source, b"1 2 3\n4,5\n6 7\n8\n9\n", 0)
-        for _ in range(ENOUGH):
+        for _ in range(WARM_RUNS):
             os.lseek(source, 0, os.SEEK_SET)
             sys.stdin, sys.stdout, sys.stderr = _streams(source, target, target)
             space = {"__name__": "__main__", "__builtins__": builtins}
@@ -113,7 +113,7 @@ GENERATOR = 0x20
 """A generator's code flag (inspect.CO_GENERATOR)."""
 UNFLUSHED = 120
 """Exit code of an interpreter that cannot write its output."""
-LONG = 1 << 63
+MAX_C_LONG = 1 << 63
 DEFINED = (type, types.ModuleType, types.FunctionType)
 _getattr, _isinstance, _type = getattr, isinstance, type
 """A program may remove these from the built-ins."""
@@ -185,7 +185,7 @@ def _finish_badly(space: dict[str, Any], finalises: bool) -> NoReturn:
             sys.excepthook(kind, value.with_traceback(trace), trace)
         elif value.code is None or isinstance(value.code, int):
             number = value.code or 0
-            code = number & 0xFF if -LONG <= number < LONG else 0xFF
+            code = number & 0xFF if -MAX_C_LONG <= number < MAX_C_LONG else 0xFF
         else:
             print(value.code, file=sys.stderr)
     finally:
@@ -210,15 +210,15 @@ def make_ready(
 
     Call it at the depth of the stack at which its result will run, less ``calls``.
     """
-    parts = list(_parts(program))
-    names = {name for part in parts for name in part.co_names}
+    codes = list(_parts(program))
+    names = {name for code in codes for name in code.co_names}
     finalises = any(
-        part.co_name == "__del__" or (part.co_flags & GENERATOR and part.co_name != "<genexpr>") for part in parts
+        code.co_name == "__del__" or (code.co_flags & GENERATOR and code.co_name != "<genexpr>") for code in codes
     )
-    for name in names & WELCOME - sys.modules.keys():
+    for name in names & PRELOADED - sys.modules.keys():
         importlib.import_module(name)
     if "numpy" in sys.modules:
-        for name in names & OF_NUMPY:
+        for name in names & PRELOADED_OF_NUMPY:
             importlib.import_module(f"numpy.{name}")
     reseed = [sys.modules[name].seed for name in ("random", "numpy.random") if name in sys.modules]
     main = types.ModuleType("__main__")
@@ -249,12 +249,12 @@ def make_ready(
 
 
 def _parts(program: object) -> Iterator[types.CodeType]:
-    parts = [program]
-    while parts:
-        part = parts.pop()
-        if isinstance(part, types.CodeType):
-            yield part
-            parts += part.co_consts
+    codes = [program]
+    while codes:
+        code = codes.pop()
+        if isinstance(code, types.CodeType):
+            yield code
+            codes += code.co_consts
 
 
 def _depth() -> int:

@@ -135,7 +135,7 @@ class Confinement:
         if ruleset >= 0:
             steps.append(("landlock_restrict_self", (ruleset,)))
         self._streams = len(steps)
-        steps += [("dup3", (0, place)) for place in range(REPORT)]
+        steps += [("dup3", (0, number)) for number in range(REPORT)]
         if binary >= 0:
             steps.append(("dup3", (binary, EXEC_DESCRIPTOR, os.O_CLOEXEC)))
             steps.append(("close_range", (REPORT + 1, EXEC_DESCRIPTOR - 1)))
@@ -162,14 +162,14 @@ class Confinement:
         """Set the arguments and environment variables of the binary."""
         self._words = kernel.words(arguments), kernel.words(variables)
         self._empty = ctypes.create_string_buffer(b"")
-        here, there = map(ctypes.addressof, self._words)
-        last = (EXEC_DESCRIPTOR, ctypes.addressof(self._empty), here, there, kernel.AT_EMPTY_PATH)
+        arguments_at, variables_at = map(ctypes.addressof, self._words)
+        last = (EXEC_DESCRIPTOR, ctypes.addressof(self._empty), arguments_at, variables_at, kernel.AT_EMPTY_PATH)
         self._steps[len(self._steps) - 1] = _step("execveat", last)
 
     def start(self, standard: Sequence[int]) -> int:
         """Start a confined process. Return its number here, and 0 in the new process (a binary never returns there)."""
-        for place, descriptor in enumerate(standard):
-            self._steps[self._streams + place].arguments[0] = descriptor
+        for index, descriptor in enumerate(standard):
+            self._steps[self._streams + index].arguments[0] = descriptor
         pid = int(self._library.forked(self._address))
         if pid < 0:
             raise OSError(ctypes.get_errno(), "clone: no new process")
@@ -189,13 +189,13 @@ class Confinement:
         number, until = -1 if link is None else link.fileno(), int(ahead[0] * 1e6)
         tests = _TESTS(number, control, int(tick_s * 1000), until, ahead[1], ctypes.addressof(path))
         self._kept = path, tests  # an address keeps nothing
-        there, counted_at = ctypes.addressof(tests), ctypes.addressof(started)
+        tests_at, counted_at = ctypes.addressof(tests), ctypes.addressof(started)
 
         def start(streams: Sequence[Sequence[int]]) -> Started:
             each = (_TEST * len(streams))()
             for test, standard in zip(each, streams, strict=True):
                 test.streams[:] = standard
-            result = run(plan, there, ctypes.addressof(each), len(each), counted_at)
+            result = run(plan, tests_at, ctypes.addressof(each), len(each), counted_at)
             if result == -2 and link is None:
                 raise OSError(ctypes.get_errno(), "no new process can be made")
             last = each[started.value - 1]

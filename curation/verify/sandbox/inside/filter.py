@@ -101,17 +101,17 @@ OWN = 0x7EADBEEF
 """A placeholder for a process number, which `start.c` fills in."""
 
 
-def _one_of(argument: int, values: tuple[int, ...], inside: int, outside: int) -> Code:
+def _one_of(argument: int, values: tuple[int, ...], if_listed: int, otherwise: int) -> Code:
     """Return ``inside`` if the argument's low half is among the values, else ``outside``."""
-    tests = [(EQUAL, len(values) - place, 0, value) for place, value in enumerate(values)]
-    return [(LOAD, 0, 0, ARGUMENT + 8 * argument), *tests, (RETURN, 0, 0, outside), (RETURN, 0, 0, inside)]
+    tests = [(EQUAL, len(values) - index, 0, value) for index, value in enumerate(values)]
+    return [(LOAD, 0, 0, ARGUMENT + 8 * argument), *tests, (RETURN, 0, 0, otherwise), (RETURN, 0, 0, if_listed)]
 
 
 def _all(*conditions: tuple[int, int, int]) -> Code:
     """Allow if for each (argument, mask, value) the masked argument is the value, else refuse."""
     code: Code = []
-    for place, (argument, mask, value) in enumerate(conditions):
-        refuse = 3 * (len(conditions) - place - 1) + 1
+    for index, (argument, mask, value) in enumerate(conditions):
+        refuse = 3 * (len(conditions) - index - 1) + 1
         code += [(LOAD, 0, 0, ARGUMENT + 8 * argument), (AND, 0, 0, mask), (EQUAL, 0, refuse, value)]
     return [*code, (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, EPERM)]
 
@@ -138,13 +138,13 @@ def _mapping() -> Code:
 
 def _none_of(numbers: tuple[int, ...]) -> Code:
     """Allow if the first argument is none of these process numbers, nor a group's (negative)."""
-    load, *others = _one_of(0, numbers, EPERM, ALLOW)
-    return [load, (AT_LEAST, len(numbers) + 1, 0, 1 << 31), *others]
+    load, *tests = _one_of(0, numbers, EPERM, ALLOW)
+    return [load, (AT_LEAST, len(numbers) + 1, 0, 1 << 31), *tests]
 
 
-def _any_bit(argument: int, bits: int, these: Code, others: Code) -> Code:
+def _any_bit(argument: int, bits: int, if_set: Code, otherwise: Code) -> Code:
     """Go on with ``these`` if the argument's low half has any of the bits, else with ``others``; both decide."""
-    return [(LOAD, 0, 0, ARGUMENT + 8 * argument), (ANY_BIT, 0, len(these), bits), *these, *others]
+    return [(LOAD, 0, 0, ARGUMENT + 8 * argument), (ANY_BIT, 0, len(if_set), bits), *if_set, *otherwise]
 
 
 def _rules(kind: str, pid: int, spared: tuple[int, ...], owns: bool) -> dict[str, Code]:
@@ -191,9 +191,9 @@ def _in_set(numbers: set[int]) -> Code:
     for number in numbers:
         words[number // WORD] |= 1 << number % WORD
     code: Code = [(AND, 0, 0, WORD - 1), (TO_X, 0, 0, 0), (LOAD, 0, 0, NR), (SHIFT, 0, 0, WORD.bit_length() - 1)]
-    for place, word in enumerate(words):
-        behind = 3 * (len(words) - place - 1) + 1
-        code += [(EQUAL, 0, 2, place), (LOAD_VALUE, 0, 0, word), (JUMP, 0, 0, behind)]
+    for index, word in enumerate(words):
+        distance = 3 * (len(words) - index - 1) + 1
+        code += [(EQUAL, 0, 2, index), (LOAD_VALUE, 0, 0, word), (JUMP, 0, 0, distance)]
     return [*code, (LOAD_VALUE, 0, 0, 0), (SHIFT_BY_X, 0, 0, 0), (ANY_BIT, 0, 1, 1), (RETURN, 0, 0, ALLOW)]
 
 
@@ -230,8 +230,8 @@ class Template:
     def __init__(self, kind: str, owns: bool, spared: tuple[int, ...] = ()) -> None:
         code = build(kind, OWN, spared=spared, owns=owns)
         self._code = ctypes.create_string_buffer(b"".join(INSTRUCTION.pack(*words) for words in code))
-        at = ctypes.addressof(self._code)
-        self._head = ctypes.create_string_buffer(struct.pack("HP", len(code), at))
+        start = ctypes.addressof(self._code)
+        self._head = ctypes.create_string_buffer(struct.pack("HP", len(code), start))
         self.address = ctypes.addressof(self._head)
-        operands = range(at + 4, at + INSTRUCTION.size * len(code), INSTRUCTION.size)
-        self.marks = [place for place, (*_, operand) in zip(operands, code, strict=True) if operand == OWN]
+        operands = range(start + 4, start + INSTRUCTION.size * len(code), INSTRUCTION.size)
+        self.marks = [address for address, (*_, operand) in zip(operands, code, strict=True) if operand == OWN]

@@ -11,9 +11,9 @@ import time
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 BLOCK, UNREADABLE = 4096, 1 << 60
-MOST_FILES = 20_000
+MAX_FILES = 20_000
 """Files that a slot's own file system has room for; an ordinary folder with more counts as too full."""
-CROWDED = 1 << 20
+MAX_LIST_BYTES = 1 << 20
 """Bytes of a folder's own list of names: some 60,000 short ones, or 4,000 of the longest."""
 SWEEP_S = 0.5
 """Max seconds that judging waits for a folder to be emptied; a slower one is removed with its slot, however long that
@@ -126,9 +126,9 @@ def used_bytes(folder: str, apart: bool) -> int:
     total, count, folders = 0, 0, [folder]
     try:
         while folders:
-            entries = _entries(folders.pop(), MOST_FILES + 1 - count)
+            entries = _entries(folders.pop(), MAX_FILES + 1 - count)
             count += len(entries)
-            if count > MOST_FILES:  # before each is looked at: a program that makes them goes on meanwhile
+            if count > MAX_FILES:  # before each is looked at: a program that makes them goes on meanwhile
                 return UNREADABLE
             for entry in entries:
                 with contextlib.suppress(FileNotFoundError):
@@ -140,25 +140,25 @@ def used_bytes(folder: str, apart: bool) -> int:
     return total
 
 
-def _entries(folder: str, most: int) -> list[os.DirEntry[str]]:
+def _entries(folder: str, max_entries: int) -> list[os.DirEntry[str]]:
     """Return up to ``most`` entries of a folder, none if the program has removed it meanwhile.
 
     Raises OSError if its list of names alone is too long to be read while a program adds to it.
     """
     try:
-        if os.stat(folder, follow_symlinks=False).st_size > CROWDED:
+        if os.stat(folder, follow_symlinks=False).st_size > MAX_LIST_BYTES:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), folder)
         with os.scandir(folder) as opened:
-            return list(itertools.islice(opened, most))
+            return list(itertools.islice(opened, max_entries))
     except FileNotFoundError:
         return []
 
 
 def copy_bytes(source: int, target: int) -> None:
     """Copy a whole file into another."""
-    size, place = os.fstat(source).st_size, 0
-    while place < size:
-        sent = os.sendfile(target, source, place, min(size - place, 1 << 24))
+    size, position = os.fstat(source).st_size, 0
+    while position < size:
+        sent = os.sendfile(target, source, position, min(size - position, 1 << 24))
         if sent == 0:
             return
-        place += sent
+        position += sent

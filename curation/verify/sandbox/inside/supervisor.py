@@ -91,7 +91,7 @@ def _collected_s() -> float:
     return spent.ru_utime + spent.ru_stime
 
 
-def _dull(used: dict[str, Any]) -> bool:
+def _is_ordinary(used: dict[str, Any]) -> bool:
     """Return whether the next run may follow before the judge has looked at this one."""
     return not used["status"] and not used["killed"] and max(used["sizes"]) < AHEAD_BYTES
 
@@ -121,11 +121,11 @@ class Supervisor:
         source, target = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         numbers = [number for number in (target, self.plan.control, source, ruleset, outer) if number >= 0]
         free = max(*numbers, 15) + 1
-        high = [os.dup2(number, free + place, inheritable=False) for place, number in enumerate(numbers)]
+        high = [os.dup2(number, free + index, inheritable=False) for index, number in enumerate(numbers)]
         kernel.close_from(0, free - 1)
         for _ in range(REPORT):
             os.memfd_create("empty", 0)
-        low = [os.dup2(number, REPORT + place, inheritable=False) for place, number in enumerate(high)]
+        low = [os.dup2(number, REPORT + index, inheritable=False) for index, number in enumerate(high)]
         kernel.close_from(REPORT + len(low))
         if outer >= 0:
             watch.PROC.look_from(low[3])
@@ -147,10 +147,10 @@ class Supervisor:
     def receive(self) -> tuple[dict[str, Any], list[int]]:
         """Return the next message; ends the process when the judge is gone."""
         room = _socket.CMSG_SPACE(DESCRIPTORS * NUMBER.size)
-        data, beside, _, _ = self.control.recvmsg(MESSAGE, room, _socket.MSG_CMSG_CLOEXEC)
+        data, ancillary, _, _ = self.control.recvmsg(MESSAGE, room, _socket.MSG_CMSG_CLOEXEC)
         if not data:
             self.leave()
-        return json.loads(data), [number for _, _, packed in beside for (number,) in NUMBER.iter_unpack(packed)]
+        return json.loads(data), [number for _, _, packed in ancillary for (number,) in NUMBER.iter_unpack(packed)]
 
     def _confined(
         self, kind: str, limits: dict[str, Any], binary: int = -1, spared: tuple[int, ...] = ()
@@ -168,7 +168,7 @@ class Supervisor:
         That process also compiles, under Landlock's rules if there are some, since the parser meets foreign text.
         """
         limits["tree"] = limits["tree"] and self.forks
-        link, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+        link, child_end = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
         confinement = self._confined("python", limits)
         pid = kernel.fork()
         if pid == 0:
@@ -180,8 +180,8 @@ class Supervisor:
                 confinement = self._confined("python", limits, spared=(os.getppid(), os.getpid()))
             if self.ruleset >= 0:
                 kernel.call("landlock_restrict_self", self.ruleset)
-            self._fork_tests(theirs, confinement, limits, arguments, source)
-        theirs.close()
+            self._fork_tests(child_end, confinement, limits, arguments, source)
+        child_end.close()
         with contextlib.closing(link):
             peak_kb, start = next_number(link, self.control.fileno()), self._runner(confinement, link)
             if peak_kb == GONE:
@@ -257,7 +257,7 @@ class Supervisor:
                     watch.kill_rest(self.whole, spare)
                     ran[-1:] = [{**last, "cpu_s": max(last["cpu_s"], _collected_s() - spent)} for last in ran[-1:]]
                 self._clean(ran)
-                if len(ran) == count or not _dull(ran[-1]) or time.monotonic() > until:
+                if len(ran) == count or not _is_ordinary(ran[-1]) or time.monotonic() > until:
                     break
             for test_descriptors, _ in tests:
                 for descriptor in test_descriptors:
@@ -295,7 +295,9 @@ class Supervisor:
             folder.place(self.folder, names, descriptors[3:], 0o444)
             base = folder.used_bytes(self.folder, self.plan.apart)
         elif self.filters and not limits["tree"]:
-            together += [more[:3] for more, others in itertools.takewhile(lambda test: not test[1], tests[1:])]
+            together += [
+                descriptors_[:3] for descriptors_, names_ in itertools.takewhile(lambda test: not test[1], tests[1:])
+            ]
         ended, going = start(together)
         for status, cpu_s, wall_s, peak_kb, sizes in ended:
             ran.append({**watch.used(status, cpu_s, wall_s, peak_kb), "sizes": sizes})

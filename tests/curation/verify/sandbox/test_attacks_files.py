@@ -218,7 +218,7 @@ def test_a_crowd_of_files_and_a_long_list_of_names_are_too_much_before_they_are_
 ) -> None:
     for number in range(5):
         (tmp_path / f"{number}").touch()
-    for name, fits in (("MOST_FILES", 5), ("CROWDED", tmp_path.stat().st_size)):
+    for name, fits in (("MAX_FILES", 5), ("MAX_LIST_BYTES", tmp_path.stat().st_size)):
         with monkeypatch.context() as patch:
             patch.setattr(folder, name, fits)
             assert folder.used_bytes(str(tmp_path), apart=False) == 5 * folder.BLOCK

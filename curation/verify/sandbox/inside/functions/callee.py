@@ -31,7 +31,7 @@ def main_callee() -> None:
     sys.setrecursionlimit(10_000)
     random.seed(0)
 
-    def say(line: dict[str, object]) -> None:
+    def send(line: dict[str, object]) -> None:
         data = json.dumps(line).encode() + b"\n"
         while data:
             data = data[write(channel, data) :]
@@ -42,13 +42,13 @@ def main_callee() -> None:
         try:
             code = compile(text, f"{name}.py", "exec")
         except (SyntaxError, ValueError) as error:
-            say({"syntax": f"{type(error).__name__}: {error}"})
+            send({"syntax": f"{type(error).__name__}: {error}"})
             leave(0)
             return
         exec(code, module.__dict__)
-    say({"loaded": True})
+    send({"loaded": True})
     for name, args, kwargs in request["calls"]:
-        say(_answer(module, name, args, kwargs))
+        send(_answer(module, name, args, kwargs))
     leave(0)
 
 
