@@ -108,6 +108,7 @@ BAD_PAIRS = {
     "[1, 2]": "line 3: a JSON object is wanted",
     '{"gold": 7, "pred": "7"}': 'line 3: "gold" must be a string',
     '{"gold": "7", "pred": 7}': 'line 3: "pred" must be a string or null',
+    '{"gold": "7", "pred": "7", "lang": ["de"]}': 'line 3: "lang" must be a string or null',
 }
 
 
