@@ -1,10 +1,10 @@
-"""In the box of a judged function: load the submission, make the requested calls, send back the results.
+"""Loads a submission in its box, makes the requested calls, and returns the results.
 
-It holds no secret and no expected value: a submission could forge only its own return value, which it chooses anyhow.
+The box has no secret and no expected value: a submission could forge only its own return value, which it chooses.
 
-Standard input holds ``{"code", "setup", "entry", "calls": [[name, args, kwargs], …]}``; one line goes out per call, as
-soon as it has returned: ``{"value"}`` or ``{"error"}``, with ``{"args"}`` if the call changed its arguments. The first
-line states whether the code could be loaded. What the submission prints goes to standard error.
+Standard input is ``{"code", "setup", "entry", "calls": [[name, args, kwargs], …]}``. The first line out states whether
+the code could be loaded; then there is one per call as it returns: ``{"value"}`` or ``{"error"}``, with ``{"args"}`` if
+the call changed its arguments. What the submission prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .values import NotData, decode, encode
 
 
 def main_callee() -> None:
-    """Answer the request on standard input. Ends the process: nothing that the submission left runs afterwards."""
+    """Answer the request on standard input and end the process, so that nothing of the submission runs afterwards."""
     leave = os._exit
     write = os.write
     channel = os.dup(1)
@@ -61,7 +61,7 @@ def _answer(module: types.ModuleType, name: str, args: str, kwargs: str) -> dict
         answer: dict[str, object] = {"value": encode(value)}
     except NotData as error:
         return {"error": ["TypeError", f"it returned {error}"]}
-    except Exception as error:  # noqa: BLE001  the boundary of the judged function: whatever it raises is its result
+    except Exception as error:  # noqa: BLE001  what the judged function raises is its result
         return {"error": [_builtin_name(type(error)), str(error)[:500]]}
     try:
         after = encode(positional)

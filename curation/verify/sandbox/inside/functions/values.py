@@ -1,11 +1,11 @@
-"""Python values as plain data, which passes between a judged function and the comparison.
+"""Encodes Python values as plain data between a judged function and the comparison.
 
-A value becomes JSON; kinds that JSON lacks become an object ``{"t": kind, "v": …}``. Only data passes: an instance of a
-subclass becomes its base, so no comparison ever runs the program's own methods (``__eq__``, ``__lt__``, ``__hash__``
-…). Anything else (functions, modules, objects of the program's own classes) raises `NotData`.
+A value becomes JSON; kinds that JSON lacks become an object ``{"t": kind, "v": …}``. An instance of a subclass becomes
+its base, so no comparison runs the program's methods (``__eq__``, ``__hash__`` …). Anything else (functions, modules,
+objects of the program's classes) raises `NotData`.
 
-Invariants: ``decode(encode(value)) == value`` with the same types for the kinds listed; decoding builds plain values
-only and calls nothing that the text names.
+Invariants: ``decode(encode(value)) == value`` with the same types for the kinds listed; decoding builds only plain
+values and calls nothing that the text names.
 """
 
 from __future__ import annotations
