@@ -1,6 +1,6 @@
 """Reads the final answer of a response, in linear time.
 
-`ANY` tries these forms in order:
+`ANY` tries in order:
 
     boxed      the last box after ``</think>``, unless a "final answer" follows
     tag        the last ``<answer>…</answer>``, even after a box
@@ -224,11 +224,7 @@ def _by_hashes(text: str) -> ExtractedAnswer | None:
 
 
 def _by_cue(text: str, is_cut: bool = False) -> ExtractedAnswer | None:
-    """Return the text of the last cue, preferably a strong one.
-
-    Args:
-        is_cut: an unfinished sentence gives its first value.
-    """
+    """Return the text of the last cue, preferably a strong one; if ``is_cut``, an unfinished sentence's first value."""
     text = _BOLD_LABEL.sub(r"\1", text)
     weak: ExtractedAnswer | None = None
     judged: ExtractedAnswer | None = None

@@ -84,7 +84,7 @@ def read_pairs(path: Path) -> Iterator[dict[str, Any]]:
     """Yield a file's pairs; raise `SourceError` on a bad line."""
     for number, row in numbered_jsonl(path):
         if not _is_gold(row.get("gold")):
-            raise _pair_error(path, number, row, '"gold" must be a string, or a list of admissible ones')
+            raise _pair_error(path, number, row, '"gold" must be a string, or a list of strings')
         if not isinstance(row.get("pred", ""), str | None):
             raise _pair_error(path, number, row, '"pred" must be a string or null')
         for key in ("statement", "lang"):

@@ -198,7 +198,7 @@ class Matcher(Values):
         if len(left_intervals) != len(right_intervals):
             return False
         if not left_intervals and not isinstance(reference, Words) and not isinstance(answer, Words):
-            return None  # two conditions that nothing fulfils are compared as they are written
+            return None  # two conditions without solutions are compared as written
         names = unknowns(reference), unknowns(answer)
         clash = bool(names[0] and names[1]) and (names[0] != names[1] or not self._same_subjects(reference, answer))
         pairs = list(zip(left_intervals, right_intervals, strict=True))
@@ -209,7 +209,7 @@ class Matcher(Values):
         same = all(_same_kind(*pair) for pair in pairs) and self.match_parts(*ends)
         unlike = [left for left, right in pairs if _includes(left) != _includes(right)]
         if same and unlike:
-            # if the question states which intervals it wants, the reference has those, and there is no doubt
+            # no doubt if the question states which intervals it wants, and the reference has those
             self.doubtful |= any(self.question.includes_ends not in _includes(interval) for interval in unlike)
             return False
         self.doubtful |= same and clash
@@ -359,7 +359,7 @@ class Matcher(Values):
 
 
 def _same_kind(left: Interval, right: Interval) -> bool:
-    """Return whether two intervals end in the same infinities."""
+    """Return whether two intervals have the same infinite ends."""
     ends = (left.low, right.low), (left.high, right.high)
     return all(
         left_end == right_end
@@ -373,7 +373,7 @@ def _includes(interval: Interval) -> tuple[bool, bool]:
 
 
 def as_sequence(form: Form) -> Sequence | None:
-    """Return a form as a sequence, a single answer as one item, a conjunction as None."""
+    """Return a form as a sequence, a single answer as one item; None for a conjunction."""
     if isinstance(form, Sequence):
         return form
     if isinstance(form, Union):
@@ -382,7 +382,7 @@ def as_sequence(form: Form) -> Sequence | None:
 
 
 def expand_signs(form: Sequence) -> list[Form]:
-    """Return the items with ± expanded, without repetition in sets or after ±."""
+    """Return the items with ± expanded, without repetitions in sets and after ±."""
     items: list[Form] = []
     for item in form.items:
         if isinstance(item, Value) and _has_sign(item):

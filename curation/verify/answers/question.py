@@ -1,4 +1,4 @@
-"""Reads what a statement asks of its answer's form: the quantity, its unit, rounding, options.
+"""Reads which form of answer a statement asks for: quantity, unit, rounding, options.
 
 A field without explicit wording (`curation.languages.vocabulary`) changes no comparison.
 
@@ -33,9 +33,9 @@ _SIGNS = tuple(
         "m/s km/h kmh km/s cm/s m/min ft/s mi/h m/s^2 g/cm^3 kg/m^3 mph"
     ).split()
 )
-"""Signs of units; single letters are read only in brackets and after a blank."""
+"""Signs of units."""
 
-_LETTERS = ("m", "s", "g", "h", "L")
+_LETTERS = ("m", "s", "g", "h", "L")  # read only in brackets and after a blank
 _IN_FORMULAS = r"(?<![A-Za-z\\])<names>\s*\\in\s*\\mathbb\s*\{?\s*[ZN]"
 _POSITIVE_IN_FORMULAS = (
     r"(?<![A-Za-z\\])<names>\s*\\in\s*\\mathbb\s*\{?\s*"
@@ -45,7 +45,7 @@ _POSITIVE_IN_FORMULAS = (
 
 @dataclass(frozen=True, slots=True)
 class QuestionWords:
-    """A language's expressions by field of `Questions`, and the meaning of their blanks."""
+    """A language's expressions by field of `Questions`, and its units and numbers."""
 
     expressions: dict[str, tuple[re.Pattern[str], ...]]
     unit_name: re.Pattern[str]
@@ -183,7 +183,7 @@ def _units(lang: Language) -> tuple[re.Pattern[str], dict[str, str]]:
     for words in lang.units.written.values():
         for word in words:
             named.setdefault(normalise_unit(word), set()).add(re.escape(word))
-    if lang.spaced:  # a lone character means too much: 分 is a minute, a cent and a point
+    if lang.spaced:  # a single character is ambiguous: 分 is a minute, a cent and a point
         for name, words in lang.units.beside_numbers.items():
             named.setdefault(normalise_unit(name), set()).update(word for word in words if len(word) > 1)
     units = {f"unit{number}": unit for number, unit in enumerate(named) if unit not in ("", "%") and is_known(unit)}
@@ -251,10 +251,10 @@ NOTHING_ASKED = QuestionForm()
 
 
 def read_question(statement: str | None, lang: str = "en") -> QuestionForm:
-    """Return the form of answer that a statement asks for, or `NOTHING_ASKED`.
+    """Return the form of answer that a statement asks for.
 
     Args:
-        lang: its ISO 639-1 code; hanzi are read as Chinese, a language without a file as English.
+        lang: an ISO 639-1 code; hanzi are read as Chinese, languages without a file as English.
     """
     return _read(statement, lang) if statement and not statement.isspace() else NOTHING_ASKED
 

@@ -246,7 +246,7 @@ def _to_float(expr: Expr) -> float:
 def merge_intervals(intervals: list[Interval]) -> list[Interval]:
     """Sort intervals, drop empty ones and join touching ones; with parameters, only sort infinite ones.
 
-    Raises `UnsolvedRegion` for too many, or an end that is not real.
+    Raises `UnsolvedRegion` if there are too many, or an end is not real.
     """
     if len(intervals) > MAX_INTERVALS:
         raise UnsolvedRegion("too many pieces")
@@ -279,7 +279,7 @@ def _intersection(left_intervals: list[Interval], right_intervals: list[Interval
 
 
 def _symbolic_intersection(left_intervals: list[Interval], right_intervals: list[Interval]) -> list[Interval]:
-    """Join a lower and an upper bound with parameters, else raise `UnsolvedRegion`."""
+    """Return the interval of a lower and an upper bound, else raise `UnsolvedRegion`."""
     if len(left_intervals) != 1 or len(right_intervals) != 1:
         raise UnsolvedRegion("an intersection with parameters")
     left, right = left_intervals[0], right_intervals[0]

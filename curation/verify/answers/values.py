@@ -1,4 +1,4 @@
-"""Compares expressions: units, approximations, formulas of integers, families with parameters and cases."""
+"""Compares values: units, approximations, formulas of integers, families with parameters, cases."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Values:
         return []
 
     def _match_in_unit(self, reference: Value, answer: Value, unit: str) -> bool | None:
-        """Return whether values are the same if the bare one is in ``unit``; None if that does not decide.
+        """Return whether values are the same if the bare one is in ``unit``; None if undecided.
 
         Equal numbers in different units are doubtful.
         """
@@ -309,7 +309,7 @@ class Values:
         return same
 
     def _shift(self, reference: Expr, answer: Expr) -> tuple[str, Expr] | None:
-        """Return k and its replacement that makes b + kp' equal a + kp, if p' = ±p divides a - b."""
+        """Return k and the replacement that makes b + kp' equal a + kp, if p' = ±p divides a - b."""
         for name in sorted(symbols(reference) & symbols(answer)):
             if not (_is_period(reference, name) and _is_period(answer, name)):
                 continue

@@ -31,7 +31,7 @@ from curation.verify.programs.tools import Program, Runner, ready
 from curation.verify.sandbox import Ending, Limits, RunResult
 
 CHECKER_LIMITS = Limits(cpu_s=30.0, memory_mb=2048)
-"""Not in the paper; more than any checked program's."""
+"""Not in the paper; above any program's."""
 _STANDARDS = ("-std=c++20", "-std=gnu++17", "-std=gnu++11")
 _INPUT, _ANSWER, _OUTPUT, _FEEDBACK = "judge_input", "judge_answer", "team_output", "feedback"
 _EXITS = {
@@ -77,7 +77,7 @@ def _checked(
 
 
 def helper_files(checker: Checker) -> dict[str, bytes]:
-    """Return a Python program's further files."""
+    """Return a Python checker's other files."""
     if checker.lang is not CodeLang.PYTHON:
         return {}
     return {
@@ -116,9 +116,9 @@ _CONVERT_LIMITS = Limits(cpu_s=10.0, memory_mb=512, output_bytes=4 << 20)
 _MODULES = ("__version__", "lib", "tokenizer", "parser")
 _CONVERT = """\
 import json, sys, types
-held = json.loads({held!r})
+texts = json.loads({texts!r})
 sys.modules["checktestdata"] = types.ModuleType("checktestdata")
-for name, text in held.items():
+for name, text in texts.items():
     module = types.ModuleType("checktestdata." + name)
     module.__file__ = name
     sys.modules["checktestdata." + name] = module
@@ -129,7 +129,7 @@ class Source:
     def __init__(self, name):
         self.name = name
     def read_text(self):
-        return held[self.name]
+        return texts[self.name]
 parser.Path = Source
 sys.setrecursionlimit(20000)
 print(parser.parse(tokenizer.tokenize(sys.stdin.buffer.read())).python_code(standalone=True))
@@ -213,7 +213,7 @@ def _converter() -> str:
     import checktestdata
 
     folder = Path(checktestdata.__path__[0])
-    return _CONVERT.format(held=json.dumps({name: (folder / f"{name}.py").read_text() for name in _MODULES}))
+    return _CONVERT.format(texts=json.dumps({name: (folder / f"{name}.py").read_text() for name in _MODULES}))
 
 
 def _converted(runner: Runner, validator: Validator) -> ReadyValidator | str:

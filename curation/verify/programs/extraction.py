@@ -1,7 +1,7 @@
 """Extracts the program of a response.
 
 It is the first block after the thoughts that names a judged language (the paper's rule), else the last in the requested
-language, or unnamed but like a program. An open block counts only in a finished response.
+language, or unnamed but like a program. Open blocks count only in finished responses.
 
 Invariant: foreign text is never parsed as a program.
 """
@@ -157,7 +157,7 @@ def _blocks(answer: str, *, stray: bool = False) -> Iterator[CodeBlock]:
 
 
 def _named_within(text: str, start: int, end: int, fence: int) -> int | None:
-    """Return where an equal ``fence`` opens a judged language's block."""
+    """Return the start of a judged language's block with an equal ``fence``."""
     for opening in _OPENING.finditer(text, start, end):
         if len(opening["fence"]) == fence and opening["name"].strip("{}.").lower() in LANGUAGES:
             return opening.start()

@@ -118,7 +118,7 @@ def problem_of_row(row: Mapping[str, Any], where: str) -> CodeProblem:
     flags, comparison, packed = row.get("checker"), row.get("comparison"), row.get("function")
     try:
         if isinstance(flags, str) and comparison is not None:
-            raise ValueError("a checker of flags and a comparison state the same twice; give one of them")
+            raise ValueError("give either a checker of flags or a comparison, not both")
         rule = TOKENS if comparison is None else Comparison(**comparison)
         return CodeProblem(
             str(name),
@@ -132,7 +132,7 @@ def problem_of_row(row: Mapping[str, Any], where: str) -> CodeProblem:
             processes=row.get("processes") is True,
         )
     except (KeyError, TypeError, ValueError, AttributeError, VerifierError) as error:
-        raise SourceError(f"{where}: problem {name!r} is not as it should be: {error!r}") from error
+        raise SourceError(f"{where}: problem {name!r} is invalid: {error!r}") from error
 
 
 def _tests(row: Mapping[str, Any]) -> Iterator[CodeTest]:

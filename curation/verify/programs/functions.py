@@ -1,8 +1,8 @@
 """Judges functions by calls, or by test programs that assert.
 
 The submission runs in one box and returns plain data, so nothing in its process reaches the verdict; a test program
-runs in a second box, on that data. C++ functions are linked with a separately compiled test program, which passes if it
-writes a secret word, new per judge process; a submission could find it in its memory, but stays in the box.
+runs on that data in a second box. C++ functions are linked with a separately compiled test program, which passes if it
+writes a secret of this judge process; a submission could find it in its memory, but stays in the box.
 
 Invariants: comparison hashes nothing and calls no method of a value; unreadable results are the submission's crash.
 """
@@ -52,7 +52,7 @@ _BOOST_ANY = b"""#pragma once
 #include <any>
 namespace boost { using std::any; using std::any_cast; using bad_any_cast = std::bad_any_cast; }
 """
-"""Replaces the only Boost header of HumanEval-X without Boost."""
+"""Replaces the only Boost header of HumanEval-X."""
 _Call = list[str]
 """``[name, encoded arguments, encoded keyword arguments]``"""
 
@@ -139,7 +139,7 @@ def _judge_call(ran: RunResult, call: FunctionCall, tolerance: float | None) -> 
 
 
 def _lines(ran: RunResult, count: int) -> list[dict[str, Any]] | tuple[CodeVerdict, str]:
-    """Return ``count`` checked lines of the callee, or a verdict; the submission can write anything."""
+    """Return ``count`` checked lines of the callee, where the submission can write anything, or a verdict."""
     failure = failure_of(ran)
     if failure is not None:
         return failure
@@ -206,14 +206,14 @@ def _same(expected: Any, actual: Any, tolerance: float | None) -> bool:
 
 
 def _in_order(value: Any, count: int) -> Any:
-    """Return an ordered non-list as a list, ranges up to ``count + 1``."""
+    """Return an ordered non-list as a list, a range up to ``count + 1`` items."""
     match value:
         case {"t": "range", "v": [int(start), int(stop), int(step)]} if step:
             return list(range(start, stop, step)[: count + 1])
         case {"t": "array" | "memoryview", "v": [str(), [*items]]} | {"t": "keys" | "items", "v": [*items]}:
             return items
         case {"t": "bytes" | "bytearray", "v": str(text)}:
-            with contextlib.suppress(ValueError):  # a submission may say what is no value
+            with contextlib.suppress(ValueError):  # a submission may return anything
                 return list(base64.b64decode(text))
     return value
 
@@ -262,7 +262,7 @@ def _run_assertions(runner: Runner, problem: CodeProblem, tests: FunctionTests, 
         for call, line in zip(need, lines, strict=True):
             results.setdefault(json.dumps(call), []).append(line)
         need = _ask(runner, problem, tests, results)
-    why = f"{count} calls in {_ROUNDS} rounds at most, and the test program goes on asking"
+    why = f"{count} calls in {_ROUNDS} rounds at most, and the test program needs more"
     return CaseRun(0, CodeVerdict.TLE if results else CodeVerdict.BROKEN, cpu, wall, memory, why)
 
 
@@ -326,7 +326,7 @@ def _run_linked(runner: Runner, problem: CodeProblem, submission: Submission) ->
     outcome = failure_of(ran)
     if outcome is None:
         passed = ran.stdout.endswith(secret.hex().encode())
-        outcome = (CodeVerdict.AC, "") if passed else (CodeVerdict.RTE, "it ended the process before the tests had")
+        outcome = (CodeVerdict.AC, "") if passed else (CodeVerdict.RTE, "it ended the process before the tests ended")
     elif b"Assertion" in ran.stderr and b"tests.cpp" in ran.stderr:
         outcome = CodeVerdict.WA, ran.stderr[:300].decode("utf-8", "replace").strip()
     return [CaseRun(0, outcome[0], ran.cpu_s, ran.wall_s, ran.memory_mb, outcome[1])]

@@ -1,8 +1,5 @@
 """Judges programs, and responses with a program.
 
-    with Runner(workers=4) as runner:
-        for result in judge_programs(runner, jobs): …
-
     with ProgramJudge(problems.__getitem__, seed=7) as judge:
         for result in judge.judge(tasks): …
 
@@ -40,7 +37,7 @@ from curation.verify.programs.toolchain import STANDARDS
 from curation.verify.programs.tools import Program, Runner
 
 VERSION = "programs-12"
-"""The verifier's name and version, a key of verdicts; changes when a verdict could."""
+"""The verifier's name and version, a key of verdicts; changes whenever a verdict could."""
 
 Job = tuple[CodeProblem, Submission | Unready]
 """A problem, and a program for it or why there is none."""

@@ -20,8 +20,8 @@ from curation.verify.programs.tools import Runner
 _MAX_LEADERS = 6
 """Max representatives to compare an output with, by tolerance or checker."""
 _FORM_SHARE = 1 / 3
-"""Max share of expected outputs that may be wrong. More are of another form (a hint to the checker, only the best
-value), which the package format allows. Not in the paper.
+"""Max share of expected outputs that may be wrong; more have another form (a hint to the checker, the best value),
+which the package format allows. Not in the paper.
 """
 
 
@@ -98,7 +98,7 @@ class Classes:
         return self._class_of.get(index, {}).get(digest, digest)
 
     def _settle(self) -> None:
-        """Keep failed outputs if the checker can judge them as their own answer."""
+        """Restore failed outputs that the checker can judge as their own answer."""
         checker = self.problem.checker
         if checker is None or not self._failed:
             return

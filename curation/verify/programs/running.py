@@ -1,7 +1,7 @@
 """Runs each test in its own box, and compares outputs outside.
 
-Invariants: expected outputs never enter a program's box; only exit code 0 can be accepted; failures of the sandbox or
-a checker are BROKEN.
+Invariants: expected outputs never enter a program's box; only exit code 0 is accepted; failures of the sandbox or a
+checker are BROKEN.
 """
 
 from __future__ import annotations

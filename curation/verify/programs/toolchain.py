@@ -15,15 +15,13 @@ from curation.verify.sandbox.library import cache_folder
 COMPILE_LIMITS = Limits(cpu_s=10.0, wall_s=60.0, memory_mb=2048)
 """The recipe's 10 s of CPU time; memory and wall time are not in the paper."""
 STANDARDS = ("gnu++20", "gnu++17", "gnu++14", "gnu++11", "gnu++98")
-"""Standards to try in turn, as older solutions use names that later ones take, or features that they lack. Not in the
-paper.
-"""
+"""Standards to try in turn: older solutions use names and features that later ones lack. Not in the paper."""
 CPP_FLAGS = (f"-std={STANDARDS[0]}", "-O2")
-"""C++20 with GNU's extensions, as in contests. The precompiled header needs exactly these."""
+"""C++20 with GNU's extensions, as in contests; the precompiled header needs exactly these flags."""
 PRECOMPILE_LIMITS = Limits(cpu_s=120.0, memory_mb=4096, output_bytes=16 << 20, file_mb=512, processes=32)
 OUTPUT = "a.out"
 _INCLUDE = "include"
-"""Include folder of the header alone, as all its files are found as ``<name>``."""
+"""Include folder for the header alone, as all its files become ``<name>``."""
 _OBJECT = "threads.o"
 _THREADS = b"""#define _GNU_SOURCE
 #include <pthread.h>
@@ -34,10 +32,7 @@ static void set(void) {
 }
 __attribute__((used, section(".preinit_array"))) static void (*const first)(void) = set;
 """
-"""Gives threads stacks of 8 MiB, as outside.
-
-The C library would take the main stack's limit, which in the box is nearly all memory.
-"""
+"""Gives threads stacks of 8 MiB; the C library would take the main stack's limit, in the box nearly all memory."""
 
 
 def tools_folder() -> Path:
@@ -80,7 +75,7 @@ def missing_object(box: Sandbox, arguments: tuple[str, ...]) -> str:
         or (box.tools / _OBJECT).is_file()
     ):
         return ""
-    return f"{box.tools / _OBJECT}, which C++ programs are linked with, has gone; start the command again"
+    return f"{box.tools / _OBJECT}, which C++ programs are linked with, is missing; run the command again"
 
 
 def _keep(box: Sandbox, target: Path, sources: dict[str, bytes], command: tuple[str, ...]) -> bool:

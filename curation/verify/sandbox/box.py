@@ -38,7 +38,7 @@ COMPILE_LIMITS = Limits(cpu_s=10.0, memory_mb=2048, output_bytes=16 << 20, file_
 ANSWER_TIMEOUT_S = 60.0
 MAX_TRIES = 2
 AHEAD, AHEAD_BYTES = 16, 1 << 20
-"""Max tests sent to a slot at once, and max bytes of their inputs."""
+"""Max tests sent to a slot at once, and max bytes of inputs."""
 
 Files = Mapping[str, bytes] | Sequence[Mapping[str, bytes]]
 """Read-only files by name, for all tests or each."""
@@ -48,7 +48,7 @@ Test = tuple[bytes, Mapping[str, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A program and its permissions; ``kind`` of slot, ``op`` that starts it."""
+    """A program with its permissions, its ``kind`` of slot, and the ``op`` that starts it."""
 
     kind: str
     op: str
@@ -64,7 +64,7 @@ class Sandbox:
     ``rung``: by default the strongest that works; ``"none"`` (no isolation) must be named, or allowed by
     ``allow_none``. ``tools``: a read-only folder for `compile`. Raises VerifierError if no rung works.
 
-    ``forks``: programs may start processes on request; ``owns``: they may change modes and times.
+    ``forks``: programs may start processes; ``owns``: they may change modes and times.
     """
 
     def __init__(
@@ -111,10 +111,10 @@ class Sandbox:
 
     @contextlib.contextmanager
     def _slot(self, kind: str) -> Iterator[Slot]:
-        """Lend a slot, kept afterwards only if marked ``usable``."""
+        """Lend a slot, kept afterwards only if ``usable``."""
         with self._lock:
             if self._closed:
-                raise VerifierError("this Sandbox is closed; make another one")
+                raise VerifierError("this Sandbox is closed; create another one")
             slot = self._idle[kind].pop() if self._idle[kind] else None
         slot = slot or Slot(self.rung, kind, self.tools)
         slot.usable = False
@@ -146,10 +146,10 @@ class Sandbox:
         tasks: bool = False,
         forks: bool = False,
     ) -> Iterator[RunResult]:
-        """Return an iterator over one isolated run per input.
+        """Return an iterator of one isolated run per input.
 
         ``numpy``: load it first. ``tasks``: load numpy and sympy first, and show reasoning-gym. ``forks``: allow child
-        processes if ``Sandbox.forks``; slower. Raises VerifierError if numpy is missing.
+        processes (slower). Raises VerifierError if numpy is missing.
         """
         if numpy and numpy_site_packages() is None:
             raise VerifierError("a program needs numpy, which is not installed here; install numpy")
@@ -203,7 +203,7 @@ class Sandbox:
                         for ran in _run_batch(slot, _batch(tests[count : count + batch_size]), job):
                             count += 1
                             yield ran
-                        batch_size = min(2 * (count - done), AHEAD)  # what was sent and not run is sent again
+                        batch_size = min(2 * (count - done), AHEAD)  # tests that were sent and not run are sent again
                 finally:
                     slot.usable = _end_program(slot)
         except SlotError as failure:
@@ -227,7 +227,7 @@ class Sandbox:
                 result = self._compile(sources, command, limits, output)
                 if result.run.ending not in (Ending.BROKEN, Ending.WALL_LIMIT):
                     break
-        if result.run.ending is Ending.WALL_LIMIT:  # a compiler never sleeps: it waited, for a disk or a busy machine
+        if result.run.ending is Ending.WALL_LIMIT:  # a compiler never sleeps: it waited for a disk or a busy machine
             note = f"the compiler waited for more than {limits.wall_guard_s:g} s, {MAX_TRIES} times"
             return CompileResult(result.log, None, broken_run(note))
         return result
@@ -270,7 +270,7 @@ def _tests(stdins: Sequence[bytes], files: Files | None) -> list[Test]:
 
 
 def _batch(tests: Sequence[Test]) -> Sequence[Test]:
-    """Return the first test with small ones to send at once."""
+    """Return the first tests, which are small enough to send at once."""
     size = 0
     for index, (stdin, files) in enumerate(tests):
         size += len(stdin)

@@ -1,7 +1,4 @@
-"""Diagnoses this machine's isolation by attempts from Python and C++ in a box.
-
-Their targets exist on the host, so an escape would reach them.
-"""
+"""Diagnoses this machine's isolation by attempts from Python and C++ in a box, whose targets exist on the host."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from curation.verify.sandbox.slot import SlotError
 
 QUICK_LIMITS = Limits(cpu_s=1.0, wall_s=20.0, memory_mb=100, output_bytes=1 << 20, file_mb=8)
 SLEEP_LIMITS = replace(QUICK_LIMITS, wall_s=2.0)
-"""Short wall time, only for attempts that it must end; others may wait."""
+"""Short wall time, only for attempts that it must end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +122,7 @@ def working_rungs() -> list[str]:
 
 
 def diagnose(rung: str | None = None) -> list[IsolationProperty]:
-    """Return all properties on the strongest or named rung, in about ten seconds."""
+    """Return all properties on the strongest or named rung; takes about ten seconds."""
     with Sandbox(workers=1, rung=rung) as box, _host() as host:
         binary, why = _compiled(box)
         attempts = _Attempts(box, binary)

@@ -1,7 +1,7 @@
 """Talks to one slot, a supervisor process (see `inside`).
 
 Invariants: the supervisor is a fresh interpreter; inputs and outputs travel as memory files, never in it; a misbehaving
-slot is killed with all that it runs and raises `SlotError`.
+slot is killed with all its processes and raises `SlotError`.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ ZONES = "/usr/share/zoneinfo"
 COMPILER_PATHS = ("/bin", "/usr/bin", "/usr/libexec", "/usr/include", "/usr/local/bin", "/usr/local/include")
 LINKS = ("/etc/alternatives",)
 TASKS = "reasoning_gym"
-"""Package whose scorers import others; ``tasks`` slots see its whole parent folder."""
+"""Package whose scorers import others; ``tasks`` slots see its parent folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxView:
-    """Visible paths, hidden ones within them, and a folder for ``sys.path``."""
+    """Visible paths, hidden paths within them, and a folder for ``sys.path``."""
 
     binds: tuple[str, ...]
     hidden: tuple[str, ...]
@@ -90,10 +90,10 @@ def build_view(kind: str, tools: Path | None) -> SandboxView:
 
 START_S = 600.0
 ANSWER_S = 600.0
-"""Wall seconds; an earlier end is noticed at once."""
+"""Max wall seconds for a start and for an answer; a slot's end is noticed at once."""
 SCRATCH_MB = {"std": 256, "numpy": 256, "tasks": 256, "compile": 2048}
 FIRST_UID = 0x70000000
-"""First user id unused on ordinary machines and in account ranges."""
+"""First user id beyond those of ordinary machines and account ranges."""
 SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 START = "import sys; sys.path.insert(0, sys.argv[1]); from inside import launcher; del sys.path[0]; "
 START += "launcher.main(sys.argv[2])"
@@ -101,13 +101,13 @@ SWEEP = "import os, sys; sys.path.insert(0, sys.argv[1]); import folder; "
 SWEEP += "folder.empty(sys.argv[2], float('inf')); os.rmdir(sys.argv[2])"
 LIMITS = "ulimit -S -s 16777216 2>/dev/null || ulimit -S -s $(ulimit -H -s); "
 LIMITS += 'ulimit -S -n 1024 2>/dev/null; ulimit -c 0; exec "$@"'
-"""Room for the largest stack (KiB) is set aside when an interpreter starts; files up to where a binary waits."""
+"""Sets the stack (KiB), which an interpreter reserves at its start, and descriptors up to a binary's."""
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "LANG": "C.UTF-8",
     "PYTHONHASHSEED": "0",
     "PYTHONDONTWRITEBYTECODE": "1",
-    "LD_BIND_NOW": "1",  # what is looked up when first called would be looked up again in every fork
+    "LD_BIND_NOW": "1",  # lazy binding would be repeated in every fork
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -136,7 +136,7 @@ class SlotError(Exception):
 
 
 class Answer(dict[str, Any]):
-    """A supervisor's message; access to a missing key is an error."""
+    """A supervisor's message; a missing key raises `SlotError`."""
 
     def __missing__(self, key: str) -> Any:
         raise SlotError(f"the supervisor's answer lacks {key!r}")
@@ -220,12 +220,12 @@ class Slot:
         self.rung, self.kind, self.usable = rung, kind, True
         self.facts = Answer()
         view, library = build_view(kind, tools), str(build_library())
-        has_folder = rung in {"landlock", "none"}  # with namespaces the scratch folder is a file system of its own
+        has_folder = rung in {"landlock", "none"}  # with namespaces the scratch folder is a separate file system
         self._folder = ScratchFolder("box") if has_folder else None
         self.scratch = self._folder.path if self._folder is not None else ""
         self.control, supervisor_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._lock = threading.RLock()  # a descriptor that is closed in use may be another file's a moment later
-        self._uid = FIRST_UID + int.from_bytes(os.urandom(4)) % (1 << 27)  # containers share the numbers of users
+        self._lock = threading.RLock()  # a descriptor closed while in use may soon be another file's
+        self._uid = FIRST_UID + int.from_bytes(os.urandom(4)) % (1 << 27)  # containers share user ids
         plan = {
             "rung": rung,
             "kind": kind,
@@ -261,7 +261,7 @@ class Slot:
                 self.process.stderr.close()
 
     def close(self) -> None:
-        """Kill the supervisor with its processes and remove its folder; waiting threads get `SlotError`."""
+        """Kill the supervisor's processes and remove its folder; waiting threads get `SlotError`."""
         with contextlib.suppress(OSError):
             self.control.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(ProcessLookupError):
@@ -272,7 +272,7 @@ class Slot:
             self.control.close()
             folder, self._folder = self._folder, None  # two threads may close it
         if folder is not None:
-            if self.facts.get("owns") and self.facts["uid"] == self._uid:  # no namespace ends what its user runs
+            if self.facts.get("owns") and self.facts["uid"] == self._uid:  # no namespace ends its user's processes
                 self._kill_user_processes()
             try:
                 empty(folder.path)
@@ -331,7 +331,7 @@ class Slot:
 
 
 def _preloaded(rung: str, library: str) -> dict[str, str]:
-    """Return the variable that preloads the library without a /dev/shm."""
+    """Return the variable that preloads the library, as Landlock has no /dev/shm."""
     return {"LD_PRELOAD": library} if rung == "landlock" and not {" ", ":"} & {*library} else {}
 
 

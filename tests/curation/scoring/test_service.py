@@ -113,7 +113,7 @@ for _ in range(400):
         ({"record": {**math_record(), "thinking": ["a", 7]}, "response": "1"}, "no record of Goldilocks"),
         ({"record": {**math_record(), "response_format": "odd"}, "response": "1"}, "'odd' is no response format"),
         ({"record": {**CODE, "program": 5}, "response": "1"}, "program is 5"),
-        ({"record": {**CODE, "program": {"id": "c", "tests": [{"input": 5}]}}, "response": "1"}, "not as it should be"),
+        ({"record": {**CODE, "program": {"id": "c", "tests": [{"input": 5}]}}, "response": "1"}, "is invalid"),
         ({"record": {**CODE, "program": {"id": "c", "tests": [], "checker": DEEP}}, "response": "1"}, "problem c"),
     ],
 )

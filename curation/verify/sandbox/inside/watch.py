@@ -399,10 +399,7 @@ class Watch:
         return result
 
     def _excused(self, pids: list[int]) -> float:
-        """Return the seconds that the program waited for a CPU, the longest sum over successive processes.
-
-        Of parallel processes only one counts.
-        """
+        """Return the seconds of waiting for a CPU: the longest sum over successive processes."""
         ended = max((seconds for pid, seconds in self._waited.items() if pid not in pids), default=0.0)
         for pid in pids:
             self._waited[pid] = self._first.setdefault(pid, ended) + waited_s(pid)
@@ -416,10 +413,7 @@ class Watch:
                 continue
 
     def wait(self, pid: int, ended: int, control: int) -> dict[str, Any] | None:
-        """Wait until ``ended`` reports the program's end, and return what it used.
-
-        If the judge is gone, kill the program and return None.
-        """
+        """Return a program's usage at its end; if the judge is gone, kill it and return None."""
         self.pid, killed = pid, ""
         with ended_or_gone(ended, control) as waited:
             state = waited(max(0.0, self.start + TICK_S - time.monotonic()))
