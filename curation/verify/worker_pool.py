@@ -1,4 +1,4 @@
-"""Runs work that may hang, crash or use much memory in worker processes; foreign code belongs in `sandbox`.
+"""Runs work that may hang, crash or use much memory in worker processes; foreign code is for `sandbox`.
 
 A failed step is TIMEOUT or BROKEN, and a new worker repeats the job without it. Steps are limited in CPU time.
 
@@ -308,7 +308,7 @@ def _die_with_parent(parent: int) -> None:
 
 
 def _peak_rss_kib() -> int:
-    """Return this program's peak KiB: VmHWM, because ``ru_maxrss`` includes the parent's."""
+    """Return this program's peak KiB (VmHWM; ``ru_maxrss`` includes the parent's)."""
     try:
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:  # no Linux

@@ -47,7 +47,7 @@ MAX_SIGNS = 5
 
 
 class Matcher(Values):
-    """Compares one answer with one reference; use a new object per pair."""
+    """Compares an answer with a reference; use a new object per pair."""
 
     def match(self, reference: Form, answer: Form) -> bool:
         """Return whether two forms are the same answer."""
@@ -259,40 +259,40 @@ class Matcher(Values):
         same = len(sides[0]) != len(sides[1]) or self.match(sides[0][1], sides[1][1])
         return same or all(_is_rounded_from(*side) for side in sides)
 
-    def _not_naming(self, relation: Relation, other: Form) -> bool:
-        """Return whether ``other`` lacks the variable on the left side."""
+    def _not_naming(self, relation: Relation, form: Form) -> bool:
+        """Return whether a form lacks the variable on the left side."""
         left = relation.items[0]
-        if isinstance(left, Value) and left.expr.op == "sym" and isinstance(other, Value):
-            return left.expr.name not in symbols(other.expr)
+        if isinstance(left, Value) and left.expr.op == "sym" and isinstance(form, Value):
+            return left.expr.name not in symbols(form.expr)
         return True
 
     def _match_two_relations(self, reference: Relation, answer: Relation) -> bool:
         names = left_name(reference), left_name(answer)
         is_naming = None not in names and set(reference.ops + answer.ops) <= {"=", ":", "in"}
         if is_naming:
-            other = with_argument_of(reference, answer)
-            if self.match(reference.items[-1], other.items[-1]):
-                clash = names[0] != left_name(other) and labels_clash(reference, other)
-                clash |= not (self._steps_agree(reference, other) and self._steps_agree(other, reference))
+            renamed = with_argument_of(reference, answer)
+            if self.match(reference.items[-1], renamed.items[-1]):
+                clash = names[0] != left_name(renamed) and labels_clash(reference, renamed)
+                clash |= not (self._steps_agree(reference, renamed) and self._steps_agree(renamed, reference))
                 if not clash:
                     return True
                 self.doubtful = True
         return self._match_equations(reference, answer)
 
-    def _steps_agree(self, chain: Relation, other: Relation) -> bool:
-        """Return whether each b in a = b = c equals c or is in the other chain."""
-        if min(len(chain.items), len(other.items)) < 3:
+    def _steps_agree(self, first: Relation, second: Relation) -> bool:
+        """Return whether each b in a = b = c equals c or is in the second chain."""
+        if min(len(first.items), len(second.items)) < 3:
             return True
         return all(
-            any(self.match(step, item) for item in (chain.items[-1], *other.items)) for step in chain.items[1:-1]
+            any(self.match(step, item) for item in (first.items[-1], *second.items)) for step in first.items[1:-1]
         )
 
     def _match_chains(self, reference: Relation, answer: Relation) -> bool:
         """Return whether two chains are the same, or reversed: a < b, b > a."""
         backwards = Relation(tuple(reversed(answer.items)), tuple(FLIP.get(op, op) for op in reversed(answer.ops)))
-        for other in (answer, backwards):
-            if reference.ops == other.ops and all(
-                self.match(left, right) for left, right in zip(reference.items, other.items, strict=True)
+        for candidate in (answer, backwards):
+            if reference.ops == candidate.ops and all(
+                self.match(left, right) for left, right in zip(reference.items, candidate.items, strict=True)
             ):
                 return True
         return False
@@ -302,8 +302,8 @@ class Matcher(Values):
         left_sides, right_sides = _sides(reference), _sides(answer)
         if left_sides is None or right_sides is None:
             return self._match_chains(reference, answer)
-        op, other = reference.ops[0], answer.ops[0]
-        if op != other and op != FLIP.get(other):
+        op, answer_op = reference.ops[0], answer.ops[0]
+        if op != answer_op and op != FLIP.get(answer_op):
             return False
         if op not in FLIP:
             return False
@@ -315,7 +315,7 @@ class Matcher(Values):
             return False
         if op in ("=", "!="):
             return self.decide("equation", True)
-        return self.decide("inequality", (factor > 0) == (op == other))
+        return self.decide("inequality", (factor > 0) == (op == answer_op))
 
     def _factor_sign(self, left: Expr, right: Expr) -> int | None:
         """Return the sign of the constant c ≠ 0 with left = c·right everywhere."""
@@ -411,13 +411,13 @@ def _sign_choices(form: Sequence) -> list[Form]:
     return list(dict.fromkeys(Sequence(tuple(choice), form.brackets) for choice in itertools.product(*options)))
 
 
-def _as_vector(form: Form, other: Form) -> Form:
+def _as_vector(form: Form, counterpart: Form) -> Form:
     """Return a sum of unit vectors as a tuple next to a tuple or column."""
-    if not isinstance(form, Value) or not isinstance(other, Sequence | Matrix):
+    if not isinstance(form, Value) or not isinstance(counterpart, Sequence | Matrix):
         return form
-    size = len(other.items) if isinstance(other, Sequence) else len(other.rows)
+    size = len(counterpart.items) if isinstance(counterpart, Sequence) else len(counterpart.rows)
     vector = components(form.expr, size) if not form.unit else None
-    return Sequence(tuple(Value(part) for part in vector), "()") if vector is not None else form
+    return Sequence(tuple(Value(coordinate) for coordinate in vector), "()") if vector is not None else form
 
 
 def _is_pair(form: Form) -> bool:

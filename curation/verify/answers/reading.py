@@ -376,7 +376,7 @@ def _runs_outside(tokens: list[Token], read: Positions) -> Iterator[list[Token]]
         if token is not None and token.at not in read:
             run.append(token)
             continue
-        if any(token_.kind != "op" or token_.text not in _CHAFF for token_ in run):
+        if any(unread.kind != "op" or unread.text not in _CHAFF for unread in run):
             yield run
         run = []
 
@@ -402,7 +402,7 @@ def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | No
             name = token.text
             if run[position : position + 1] and run[position].text == "_":
                 end = position + (4 if run[position + 1 : position + 2] and run[position + 1].text == "{" else 2)
-                name += "".join(token_.text for token_ in run[position:end] if token_.text not in "{}")
+                name += "".join(item.text for item in run[position:end] if item.text not in "{}")
                 position = end
             following = run[position].kind if position < len(run) else ""
             if name == "a" and name not in names and following in ("text", "word"):
@@ -412,9 +412,7 @@ def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | No
             end = next((at for at in range(position, len(run)) if run[at].text in (*",;:|)", "and")
                         or run[at].kind in ("text", "word")), len(run))  # fmt: skip
             kinds.append(
-                "".join(
-                    token_.text for token_ in run[position:end] if token_.kind != "style" and token_.text not in "{}"
-                )
+                "".join(item.text for item in run[position:end] if item.kind != "style" and item.text not in "{}")
             )
             if kinds[-1][:1] not in _NUMBER_SETS:
                 return None
@@ -443,8 +441,8 @@ def _kinds_of(word: str) -> list[str] | None:
         return []
     if word in _KINDS:
         return [_KINDS[word]]
-    parts = _RUN_TOGETHER.findall(word) if word > "\u2e80" else []
-    return [_KINDS[part] for part in parts] if parts and "".join(parts) == word else None
+    runs = _RUN_TOGETHER.findall(word) if word > "\u2e80" else []
+    return [_KINDS[run] for run in runs] if runs and "".join(runs) == word else None
 
 
 def trim_tokens(tokens: list[Token]) -> list[Token]:

@@ -82,15 +82,15 @@ def _intervals(form: Form, tuples: bool) -> list[Interval]:
     if isinstance(form, Value) and not form.unit:
         return [_point(form.expr)]
     if isinstance(form, Union):
-        parts = [merge_intervals(_intervals(part, True)) for part in form.parts]
+        groups = [merge_intervals(_intervals(part, True)) for part in form.parts]
         if len({names for part in form.parts if (names := unknowns(part))}) > 1:
             raise NotARegion("conditions on several unknowns")
         if form.is_conjunction:
-            intervals = parts[0]
-            for following in parts[1:]:
+            intervals = groups[0]
+            for following in groups[1:]:
                 intervals = _intersection(intervals, following)
             return intervals
-        return [interval for part in parts for interval in part]
+        return [interval for part in groups for interval in part]
     if isinstance(form, Sequence):
         return _sequence_intervals(form, tuples)
     if isinstance(form, Relation):
@@ -170,10 +170,10 @@ def _find_unknown(sides: list[Expr]) -> Expr:
     if len(whole) == 1 and whole[0].op != "add":
         return whole[0]
     singles = [side for side in whole if side.op == "sym"]
-    others = [side for side in whole if side.op != "sym"]
+    compounds = [side for side in whole if side.op != "sym"]
     if len(sides) == 3 and sides[1].op == "sym":
         return sides[1]
-    if len(singles) == 1 and others and not any(singles[0].name in symbols(side) for side in others):
+    if len(singles) == 1 and compounds and not any(singles[0].name in symbols(side) for side in compounds):
         return singles[0]
     raise NotARegion("an inequality in several unknowns")
 

@@ -5,7 +5,7 @@ What the question asks for (`question.QuestionForm`) is applied before and after
     options     the letter of an option is its text, and the reverse
     quantity    "m+n = 113" is 113 if m+n is asked for; "m = 113" and the unworked "\\binom{8}{4}" are doubtful
 
-A refusal because of the form is doubtful.
+A refusal by the form is doubtful.
 """
 
 from __future__ import annotations
@@ -216,10 +216,10 @@ def _compare_truths(reference: str, answer: str) -> AnswerComparison | None:
     left, right = split_boolean(reference), split_boolean(answer)
     if left is None or right is None:
         return None
-    (truth, other), (more, more_there) = (left[0], right[0]), (clean_answer(left[1]), clean_answer(right[1]))
-    remark = (not more and is_remark(more_there)) or (not more_there and is_remark(more))
-    if truth != other or more == more_there or remark:
-        return _verdict(truth == other, "truth", truth, other)
+    left_rest, right_rest = clean_answer(left[1]), clean_answer(right[1])
+    remark = (not left_rest and is_remark(right_rest)) or (not right_rest and is_remark(left_rest))
+    if left[0] != right[0] or left_rest == right_rest or remark:
+        return _verdict(left[0] == right[0], "truth", left[0], right[0])
     return replace(_verdict(False, "partly read", reference, answer), doubtful=True)
 
 

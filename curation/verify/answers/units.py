@@ -228,8 +228,8 @@ def _dimensions_and_size(unit: str) -> tuple[dict[str, int], Fraction] | None:
 
 def _factors(product: str) -> list[tuple[str, int]]:
     factors = []
-    for joint, part in re.findall(r"(^|[*/])([^*/]+)", product):
-        name, _, power = part.partition("^")
+    for joint, factor in re.findall(r"(^|[*/])([^*/]+)", product):
+        name, _, power = factor.partition("^")
         if name != "1":
             exponent = int(power) if power.lstrip("-").isdigit() else 1
             factors.append((name, -exponent if joint == "/" else exponent))

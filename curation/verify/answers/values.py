@@ -423,9 +423,9 @@ def _with_unit_letter(value: Value) -> Value:
         if letter.op == "pow" and letter.args[1].op == "num" and letter.args[1].value in (-3, -2, -1, 2, 3):
             letter, power = letter.args[0], f"^{letter.args[1].value}"
         inner = letter.args if letter.op == "mul" else (letter,)
-        if any(part.op != "sym" or not is_known(part.name) for part in inner):
+        if any(symbol.op != "sym" or not is_known(symbol.name) for symbol in inner):
             break
-        units[:0] = [part.name + power for part in inner]
+        units[:0] = [symbol.name + power for symbol in inner]
         factors.pop()
     if value.unit or not units or any(symbols(factor) for factor in factors):
         return value

@@ -189,10 +189,10 @@ def parse_word_list(text: str) -> tuple[str, ...] | None:
     """Return the sorted words of a list without mathematics ("line segment and circle")."""
     if len(text) > 200 or any(char.isdigit() or char in "=<>^_+*/|$()[]" for char in text):
         return None
-    parts = [words(part).text for part in _LIST.split(_LATEX_TEXT.sub("", text))]
-    if len(parts) < 2 or not all(len(part) > 1 and part.replace(" ", "").isalpha() for part in parts):
+    items = [words(item).text for item in _LIST.split(_LATEX_TEXT.sub("", text))]
+    if len(items) < 2 or not all(len(item) > 1 and item.replace(" ", "").isalpha() for item in items):
         return None
-    return tuple(sorted(parts))
+    return tuple(sorted(items))
 
 
 _LIST = re.compile(

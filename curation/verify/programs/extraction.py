@@ -54,18 +54,18 @@ class CodeBlock:
     is_closed: bool = True
 
 
-def extract_code(text: str, wanted: CodeLang | None = None, *, finished: bool = False) -> Submission | Unready:
+def extract_code(text: str, lang: CodeLang | None = None, *, finished: bool = False) -> Submission | Unready:
     """Return a response's program, or why there is none.
 
     Args:
         finished: the response ended by itself; closes an open block.
     """
-    return _chosen(find_programs(text, finished=finished), wanted)
+    return _chosen(find_programs(text, finished=finished), lang)
 
 
-def extract_program(answer: str, wanted: CodeLang | None = None) -> Submission | Unready:
+def extract_program(answer: str, lang: CodeLang | None = None) -> Submission | Unready:
     """Return the program in a final answer."""
-    return _chosen(_last_programs(answer, finished=False), wanted)
+    return _chosen(_last_programs(answer, finished=False), lang)
 
 
 def find_programs(text: str, *, finished: bool = False) -> list[Submission | Unready]:
@@ -83,9 +83,9 @@ def find_programs(text: str, *, finished: bool = False) -> list[Submission | Unr
     return [Submission(LANGUAGES[first.name], first.code)]
 
 
-def _chosen(programs: list[Submission | Unready], wanted: CodeLang | None) -> Submission | Unready:
+def _chosen(programs: list[Submission | Unready], lang: CodeLang | None) -> Submission | Unready:
     return next(
-        (program for program in programs if isinstance(program, Submission) and program.lang is wanted), programs[-1]
+        (program for program in programs if isinstance(program, Submission) and program.lang is lang), programs[-1]
     )
 
 

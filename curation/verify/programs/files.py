@@ -151,7 +151,7 @@ def _checker(packed: Mapping[str, Any]) -> Checker:
 
 
 def row_of_problem(problem: CodeProblem) -> dict[str, Any]:
-    """Return a problem as a row for `problem_of_row`."""
+    """Return the row of `problem_of_row`."""
     row: dict[str, Any] = {
         "id": problem.id,
         "tests": [{"input": test.input.decode(), "output": test.output.decode()} for test in problem.tests],

@@ -159,11 +159,11 @@ def program_answer(response: Response) -> str | None:
     return "\n\n".join(answers) or None
 
 
-def submission_in(response: Response, wanted: CodeLang | None = None) -> Submission | Unready:
+def submission_in(response: Response, lang: CodeLang | None = None) -> Submission | Unready:
     """Return a response's program, read as attempts are."""
     answer = program_answer(response)
     if answer is not None:
-        return extract_program(answer, wanted)
+        return extract_program(answer, lang)
     return extract_code(_text(response), finished=response.finish == "stop")
 
 

@@ -89,5 +89,5 @@ def choose_rung(rung: str | None, allow_none: bool) -> tuple[str, str, Slot]:
             lines.append("modes, times and owners of files stay as they are here: no user id of its own")
         lines += [f"not available: {reason}" for reason in failures]
         return name, "; ".join(lines), slot
-    advice = "" if allow_none else '; to run foreign code without isolation, say so: rung "none"'
+    advice = "" if allow_none else '; to run foreign code without isolation, name the rung "none"'
     raise VerifierError(f"no isolation works on this machine ({'; '.join(failures)}){advice}")

@@ -84,7 +84,7 @@ def build_view(kind: str, tools: Path | None) -> SandboxView:
     if kind == "compile":
         paths += [*COMPILER_PATHS, *LINKS, *([str(tools.resolve())] if tools else [])]
     folders = [*(f"{folder}/site-packages" for folder in dict.fromkeys(stdlib)), "/usr/lib/python3/dist-packages"]
-    hidden = [folder_ for folder_ in folders if Path(folder_).is_dir() and packages != Path(folder_)]
+    hidden = [path for path in folders if Path(path).is_dir() and packages != Path(path)]
     return SandboxView(_without_nested(paths), tuple(hidden), str(packages or ""))
 
 

@@ -43,7 +43,7 @@ Program = types.CodeType | Exception
 
 
 def _stream(descriptor: int, name: str, errors: str) -> io.TextIOWrapper:
-    """Return a standard stream with CPython's attributes (`create_stdio` in pylifecycle.c)."""
+    """Return a standard stream like CPython's `create_stdio`."""
     mode = "r" if name == "<stdin>" else "w"
     raw = io.FileIO(descriptor, mode, closefd=False)
     raw.name = name
@@ -61,7 +61,7 @@ def _streams(*descriptors: int) -> list[io.TextIOWrapper]:
 def make_streams() -> None:
     """Set the standard streams as a fresh interpreter does in the C.UTF-8 locale without a terminal.
 
-    They are made once per slot over empty files; a fork replaces 0, 1 and 2 by the test's.
+    Made once per slot over empty files, which forks replace.
     """
     sys.stdin, sys.stdout, sys.stderr = _streams(0, 1, 2)
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
@@ -70,7 +70,7 @@ def make_streams() -> None:
 COMPILE_MB = 2048
 """MiB of address space for compiling a program."""
 WARM_RUNS = 20
-"""Runs in `warm`, after which the interpreter has adapted its code."""
+"""Runs after which the interpreter has adapted its code."""
 WARMING = """
 import sys
 def main():

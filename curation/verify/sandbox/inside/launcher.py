@@ -179,8 +179,8 @@ def _mount_proc(target: str) -> int:
 def _own_namespaces(plan: Plan) -> tuple[bool, bool, int]:
     """Enter namespaces and return as their pid 1 with the new root; the first process waits.
 
-    Returns whether this slot's processes are counted separately, whether its user id is exclusive, and the outer /proc,
-    for the supervisor alone, if none can be mounted (else -1).
+    Returns whether this slot's processes are counted separately, whether its user id is exclusive, and the outer /proc
+    if none can be mounted (else -1).
     """
     alone, owns = (True, True) if plan.rung == "namespaces" else _own_user_namespace(plan)
     flags = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS

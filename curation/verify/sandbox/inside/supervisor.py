@@ -62,7 +62,7 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME"
 MESSAGE, DESCRIPTORS = 1 << 16, 253
 """Max bytes of a message, and the kernel's maximum of descriptors with it."""
 AHEAD_S, AHEAD_BYTES = 0.05, 1 << 20
-"""Seconds or bytes from which tests sent together are reported one by one."""
+"""Seconds and bytes from which tests are reported one by one."""
 
 
 def preload(plan: Plan) -> Library:
@@ -288,9 +288,7 @@ class Supervisor:
             folder.place(self.folder, names, descriptors[3:], 0o444)
             base = folder.used_bytes(self.folder, self.plan.apart)
         elif self.filters and not limits["tree"]:
-            together += [
-                descriptors_[:3] for descriptors_, names_ in itertools.takewhile(lambda test: not test[1], tests[1:])
-            ]
+            together += [streams[:3] for streams, _ in itertools.takewhile(lambda test: not test[1], tests[1:])]
         ended, going = start(together)
         for status, cpu_s, wall_s, peak_kb, sizes in ended:
             ran.append({**watch.used(status, cpu_s, wall_s, peak_kb), "sizes": sizes})

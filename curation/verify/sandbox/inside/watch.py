@@ -1,8 +1,8 @@
 """Waits for a program within its limits: CPU time, wall time, resident memory, output and files.
 
 A tick checks every 10 ms; the resources that the kernel counted (wait4) show what it missed, so the verdict never
-depends on the tick. Wall time excludes waits for a CPU (schedstat), up to ten times the guard, so the machine's load
-does not count; of parallel processes, the longest wait counts.
+depends on the tick. Wall time excludes waits for a CPU (schedstat), up to ten times the guard; of parallel processes, the
+longest wait counts.
 
 Resident memory excludes the kernel's memory for processes: page tables, mappings, sockets and pipes. A few processes
 can have little of it, by limits on descriptors and address space; for more it is counted (`kernel_kb`). The folder's
@@ -230,12 +230,12 @@ def kernel_kb(pids: Sequence[int], enough_kb: int) -> int:
 
     Stops counting beyond ``enough_kb``.
     """
-    held: dict[int, int] = {}
+    sizes: dict[int, int] = {}
     total, full = 0, socket_kb()
     for pid in pids:
         for opened in _descriptors(pid):
             if stat.S_ISSOCK(opened.st_mode) or stat.S_ISFIFO(opened.st_mode):
-                held[opened.st_ino] = full if stat.S_ISSOCK(opened.st_mode) else PIPE_KB
+                sizes[opened.st_ino] = full if stat.S_ISSOCK(opened.st_mode) else PIPE_KB
         with contextlib.suppress(*GONE, StopIteration):
             lines = _read(pid, f"{_where(pid)}status").splitlines()
             total += next(int(line.split()[1]) for line in lines if line.startswith(b"VmPTE:"))
@@ -245,9 +245,9 @@ def kernel_kb(pids: Sequence[int], enough_kb: int) -> int:
             if total + count // MAPPINGS_A_KB > enough_kb:
                 break
         total += count // MAPPINGS_A_KB
-        if total + sum(held.values()) > enough_kb:
+        if total + sum(sizes.values()) > enough_kb:
             break
-    return total + sum(held.values())
+    return total + sum(sizes.values())
 
 
 def nameless_bytes(pids: Sequence[int], folder: str) -> int:

@@ -1,6 +1,6 @@
 """Loads a submission in its box, makes the requested calls, and returns the results.
 
-The box has no secret and no expected value: a submission could forge only its own return value, which it chooses.
+The box has no secret and no expected value: a submission could forge only its own return value.
 
 Standard input is ``{"code", "setup", "entry", "calls": [[name, args, kwargs], …]}``. The first line out states whether
 the code could be loaded; then there is one per call as it returns: ``{"value"}`` or ``{"error"}``, with ``{"args"}`` if

@@ -72,8 +72,8 @@ class _Calls:
         value = None
         try:
             if "args" in line:
-                for mine, changed in zip(args, decode(line["args"]), strict=True):
-                    _overwrite(mine, changed)
+                for argument, changed in zip(args, decode(line["args"]), strict=True):
+                    _overwrite(argument, changed)
             if "error" not in line:
                 value = decode(line["value"])
         except (NotData, ValueError, TypeError) as error:
@@ -85,13 +85,13 @@ class _Calls:
         return value
 
 
-def _overwrite(mine: Any, changed: Any) -> None:
+def _overwrite(argument: Any, changed: Any) -> None:
     """Give an argument its content after the call."""
-    if isinstance(mine, (list, bytearray)):
-        mine[:] = changed
-    elif isinstance(mine, (dict, set, collections.deque)):
-        mine.clear()
-        (mine.extend if isinstance(mine, collections.deque) else mine.update)(changed)
+    if isinstance(argument, (list, bytearray)):
+        argument[:] = changed
+    elif isinstance(argument, (dict, set, collections.deque)):
+        argument.clear()
+        (argument.extend if isinstance(argument, collections.deque) else argument.update)(changed)
 
 
 class _Patient(ast.NodeTransformer):
