@@ -1,8 +1,8 @@
 """Waits for a program within its limits: CPU time, wall time, resident memory, output and files.
 
 A tick checks every 10 ms; the resources that the kernel counted (wait4) show what it missed, so the verdict never
-depends on the tick. Wall time excludes waits for a CPU (schedstat), up to ten times the guard; of parallel processes, the
-longest wait counts.
+depends on the tick. Wall time excludes waits for a CPU (schedstat), up to ten times the guard; of parallel processes,
+the longest wait counts.
 
 Resident memory excludes the kernel's memory for processes: page tables, mappings, sockets and pipes. A few processes
 can have little of it, by limits on descriptors and address space; for more it is counted (`kernel_kb`). The folder's
