@@ -192,13 +192,14 @@ def _parse_relation(parts: list[list[Token]], signs: list[Token], depth: int) ->
         relation = ("in" if ops[0] == "∈" else "notin",)
         inner = _number_set(rest) if is_number_set(rest) else parse_form(rest, depth + 1)
         return Relation(
-            (_parse_side(parts[0], depth, or_nothing=len(parts) == 2), inner), relation, positions(signs[:1])
+            (_parse_side(parts[0], depth, may_be_empty=len(parts) == 2), inner), relation, positions(signs[:1])
         )
     if not parts[0] and ops[0] == "=":
         return parse_form(_join(parts[1:], signs[1:]), depth + 1)
     last = len(parts) - 1
     sides = [
-        _parse_side(part, depth, last=at == last, or_nothing=not at and ops[0] != "=") for at, part in enumerate(parts)
+        _parse_side(part, depth, last=at == last, may_be_empty=not at and ops[0] != "=")
+        for at, part in enumerate(parts)
     ]
     if isinstance(sides[-1], Value) and sides[-1].expr.name == "mod" and has(sides[-1].expr, "fn", "mod"):
         sides[-1] = replace(sides[-1], expr=fn("residue", *sides[-1].expr.args))
@@ -242,8 +243,8 @@ def _join(parts: list[list[Token]], signs: list[Token]) -> list[Token]:
     return tokens
 
 
-def _parse_side(tokens: list[Token], depth: int, *, last: bool = False, or_nothing: bool = False) -> Form:
-    if not tokens and or_nothing:
+def _parse_side(tokens: list[Token], depth: int, *, last: bool = False, may_be_empty: bool = False) -> Form:
+    if not tokens and may_be_empty:
         return Words("", "")
     if not last and len(tokens) > 3 and tokens[0].kind == "sym" and is_call(tokens):
         return Value(sym("".join(token.text for token in tokens)), source=positions(tokens))

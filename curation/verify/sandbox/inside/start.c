@@ -93,16 +93,16 @@ struct parcel {
     union {
         char room[CMSG_SPACE(3 * sizeof(int))];
         struct cmsghdr head;
-    } beside;
+    } ancillary;
     struct msghdr message;
 };
 
 static struct msghdr *parcel(struct parcel *made) {
     made->words = (struct iovec){&made->byte, 1};
-    made->beside.head = (struct cmsghdr){CMSG_LEN(3 * sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+    made->ancillary.head = (struct cmsghdr){CMSG_LEN(3 * sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
     made->message = (struct msghdr){.msg_iov = &made->words, .msg_iovlen = 1};
-    made->message.msg_control = &made->beside;
-    made->message.msg_controllen = sizeof made->beside;
+    made->message.msg_control = &made->ancillary;
+    made->message.msg_controllen = sizeof made->ancillary;
     return &made->message;
 }
 
@@ -153,7 +153,7 @@ static long asked(const struct tests *tests, const struct test *test) {
     struct parcel sent;
     parcel(&sent);
     sent.byte = '.';
-    memcpy(CMSG_DATA(&sent.beside.head), test->streams, sizeof test->streams);
+    memcpy(CMSG_DATA(&sent.ancillary.head), test->streams, sizeof test->streams);
     struct pollfd either[2] = {{(int)tests->link, POLLIN, 0}, {(int)tests->control, 0, 0}};
     int32_t pid = 0;
     if (sendmsg((int)tests->link, &sent.message, MSG_NOSIGNAL) < 0)
