@@ -82,7 +82,7 @@ _GLUED = re.compile(r"(?<=[\d)}])(or|and)(?=[A-Z(\\\d])")
 _COLOUR = re.compile(r"\\(?:text)?color\s*(?:\[[^\]]{0,20}\])?\s*\{[^{}]{0,40}\}")
 _NON_DIGIT = re.compile(r"\D")
 _ESCAPED = re.compile(r"\\u(?!d[89a-f])([0-9a-f]{4})(?![a-z])", re.IGNORECASE)  # as JSON escapes a sign
-_CIRCLED = re.compile("[①-⑳](?=[①-⑳])")  # each is an answer of its own
+_CIRCLED = re.compile("[①-⑳](?=[①-⑳])")  # each is a separate answer
 
 
 def normalise_latex(raw: str) -> str:

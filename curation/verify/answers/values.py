@@ -365,7 +365,7 @@ def _parts_of(expr: Expr, op: str) -> tuple[Expr, ...]:
 
 
 def _is_constant(expr: Expr, name: str) -> bool:
-    """Return whether a variable is a constant of integration, a term of its own."""
+    """Return whether a variable is a constant of integration, a separate term."""
     if not (name[:1] in "CcKk" or name in ("const", "D", "A", "B")) or expr.op != "add":
         return False
     own = [term for term in expr.args if term == sym(name)]

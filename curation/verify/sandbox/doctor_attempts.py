@@ -131,7 +131,7 @@ LIMITED = (
     (
         "limit: output",
         Ending.OUTPUT_LIMIT,
-        "print for ever where 1 MiB is allowed",
+        "print forever where 1 MiB is allowed",
         "while True: print('x' * 9999)",
         "for (;;) puts(string(9999, 'x').c_str())",
     ),

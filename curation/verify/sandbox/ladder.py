@@ -84,9 +84,9 @@ def choose_rung(rung: str | None, allow_none: bool) -> tuple[str, str, Slot]:
         if not facts["proc"]:
             lines.append("no /proc: memory is measured at the end of a run only")
         if not facts["forks"]:
-            lines.append("programs cannot start processes of their own here: no user id of its own, or no /proc")
+            lines.append("programs cannot start processes here: no exclusive user id, or no /proc")
         if not facts["owns"]:
-            lines.append("modes, times and owners of files stay as they are here: no user id of its own")
+            lines.append("modes, times and owners of files cannot be changed here: no exclusive user id")
         lines += [f"not available: {reason}" for reason in failures]
         return name, "; ".join(lines), slot
     advice = "" if allow_none else '; to run foreign code without isolation, name the rung "none"'
