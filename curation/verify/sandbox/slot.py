@@ -394,5 +394,5 @@ def run_result(usage: Mapping[str, Any], limits: Limits, stdout: int = -1, stder
         cpu_s=usage["cpu_s"],
         wall_s=usage["wall_s"],
         memory_mb=-(-usage["peak_kb"] // 1024),
-        notes=notes.get(usage["killed"], ""),
+        note=notes.get(usage["killed"], ""),
     )
