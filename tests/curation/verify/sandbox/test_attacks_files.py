@@ -273,6 +273,6 @@ def test_a_files_name_does_not_lead_out_of_the_folder(box: Sandbox, tmp_path: Pa
         compiled = box.compile({"main.cpp": b"int main(){}", name: b"x"}, ["g++", "main.cpp"])
         for end in (ran, compiled.run):
             assert end.ending is Ending.BROKEN, name
-            assert "which is no place in the program's folder" in end.note
+            assert "which is no path in the program's folder" in end.note
     assert not (tmp_path / "out").exists()
     assert not Path(tempfile.gettempdir(), "out").exists()
