@@ -15,7 +15,7 @@ MAX_GAP_CHARS = 60
 MAX_NESTED_CHARS = 4000
 """Max characters of a box to search for inner boxes."""
 
-# each alternative begins with one character, by which `re` finds it quickly: these pass over whole responses
+# `re` quickly finds alternatives that begin with one fixed character: these scan whole responses
 _BOX = re.compile(r"\\\\*(?:boxed|fbox|framebox)(?![A-Za-z])\s*")
 _BOX_OR_BRACE = re.compile(r"\\(?:\\*(?:boxed|fbox|framebox)\s*\{|[\\{}])|\{|\}")
 _BARE_BOX = re.compile(r"\\\\*(?:boxed|fbox)\s*(?:(\\?[A-Za-z0-9][\w.]*)|\$([^$]{1,80})\$)")
@@ -52,16 +52,16 @@ def boxed_answer(text: str) -> str | None:
         return bare[-1].group(1) or bare[-1].group(2)
     if not spans:
         return None
-    parts = [spans[-1]]
+    joined = [spans[-1]]
     for span in spans[-2 : -MAX_BOXES - 1 : -1]:
-        gap = text[span[2] : parts[-1][0]]
+        gap = text[span[2] : joined[-1][0]]
         if len(gap) > MAX_GAP_CHARS or not _joins(gap):
             break
-        if _LISTS.search(gap) is not None or _content(text, span) != _content(text, parts[-1]):
-            parts.append(span)
+        if _LISTS.search(gap) is not None or _content(text, span) != _content(text, joined[-1]):
+            joined.append(span)
         else:
-            parts[-1] = span
-    return ", ".join(_content(text, span) for span in reversed(parts))
+            joined[-1] = span
+    return ", ".join(_content(text, span) for span in reversed(joined))
 
 
 def unfinished_box(text: str) -> str | None:
@@ -108,7 +108,7 @@ def _top_level_boxes(text: str) -> tuple[list[Span], int | None]:
         return [], None
     spans: list[Span] = []
     stack: list[tuple[int, int] | None] = []
-    # braces that open before the first box neither hold nor end one
+    # braces opened before the first box neither contain nor end one
     for match in _BOX_OR_BRACE.finditer(text, first.start()):
         token = match.group()
         if len(token) > 2:
@@ -119,7 +119,7 @@ def _top_level_boxes(text: str) -> tuple[list[Span], int | None]:
             opened = stack.pop()
             if opened is not None:
                 while spans and spans[-1][0] > opened[0]:
-                    spans.pop()  # each box is taken away at most once: linear
+                    spans.pop()  # each box is popped at most once: linear
                 spans.append((opened[0], opened[1], match.end()))
     unfinished = [opened for opened in stack if opened is not None]
     return spans, unfinished[-1][1] if unfinished else None

@@ -1,10 +1,10 @@
 """Reads the final answer of a response, in linear time.
 
-`ANY` tries these forms in order:
+`ANY` tries in order:
 
     boxed      the last box after ``</think>``, unless a "final answer" follows
-    tag        the last ``<answer>…</answer>``; wins over an earlier box
-    hashes     the last ``#### 18``, no heading (``#### Step 2: add``)
+    tag        the last ``<answer>…</answer>``, even after a box
+    hashes     the last ``#### 18`` that is no heading (``#### Step 2: add``)
     cue        the last "The answer is …", "Final answer: …", "答案是 …"
     choice     the last ``Choice_C``
     bare       the whole response, if it is one short line
@@ -86,7 +86,7 @@ _LETTER = re.compile(r"\W{0,3}([A-J])\W{0,3}")
 _BOLD_LABEL = re.compile(r"(?:\*\*|__)[ \t]*([:：])")
 
 
-@lru_cache(maxsize=8)  # the format of a rollout is checked just before it is judged
+@lru_cache(maxsize=8)  # a rollout's format is checked just before it is judged
 def extract_answer(response: str, form: str = ANY, finish: str | None = None) -> ExtractedAnswer | None:
     """Return the final answer of a response.
 
@@ -152,8 +152,8 @@ def _marked(text: str, finish: str | None) -> ExtractedAnswer | None:
     """Return the answer after the strongest marker."""
     tagged = _by_tag(text, _ANSWER_TAG)
     if has_box(text):
-        behind = text.lower().rfind("</answer>")
-        if tagged is None or behind < end_of_boxes(text):
+        tag_end = text.lower().rfind("</answer>")
+        if tagged is None or tag_end < end_of_boxes(text):
             box, after = _by_box(text), text[end_of_boxes(text) :]
             return _by_later_cue(after) or (_with_later_letter(box, after) if box is not None else None)
     if tagged is not None:
@@ -212,23 +212,19 @@ def _by_tag(text: str, tag: str) -> ExtractedAnswer | None:
 def _by_hashes(text: str) -> ExtractedAnswer | None:
     last: ExtractedAnswer | None = None
     for match in [*_HASHES.finditer(text)][::-1]:
-        said = _strip_markup(match[1])
-        if not said or _NUMBERED.match(said) or ANSWER_CUE.search(said):
+        content = _strip_markup(match[1])
+        if not content or _NUMBERED.match(content) or ANSWER_CUE.search(content):
             continue
         begins_line = text[: match.start()].rstrip(" \t")[-1:] in ("", "\n")
-        if not begins_line or _VALUE_START.match(said):
-            return _answer("hashes", _value_or_all(said))
+        if not begins_line or _VALUE_START.match(content):
+            return _answer("hashes", _value_or_all(content))
         if not text[match.end() :].strip():
-            last = _answer("hashes", _value_or_all(said))
+            last = _answer("hashes", _value_or_all(content))
     return last
 
 
 def _by_cue(text: str, is_cut: bool = False) -> ExtractedAnswer | None:
-    """Return the text of the last cue, preferably a strong one.
-
-    Args:
-        is_cut: an unfinished sentence gives its first value.
-    """
+    """Return the text of the last cue, preferably a strong one; if ``is_cut``, an unfinished sentence's first value."""
     text = _BOLD_LABEL.sub(r"\1", text)
     weak: ExtractedAnswer | None = None
     judged: ExtractedAnswer | None = None
@@ -258,21 +254,21 @@ def _value_or_all(text: str) -> str:
 
 
 _CONTRAST = re.compile(r"(.*[\d)}$])\s*[,;]\s*(?:and |but )?not\s+[^,;\s]{1,20}", re.IGNORECASE | re.DOTALL)
-"""A value and a denied one; matches the whole text."""
+"""A value followed by a denied one; matches the whole text."""
 
 _FACTORIAL = re.compile(r"[\w)}]!")
 _ITEM = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+")
 _ADDRESSED = re.compile(r"\b(?:let me know|i hope|feel free)\b|\?\W*$", re.IGNORECASE)
-MAX_WORDS_BEHIND = 8
-"""Max words after the value of an unfinished sentence."""
+MAX_WORDS_AFTER = 8
+"""Max words of the value of an unfinished sentence."""
 
 
 def _by_conclusion(text: str) -> ExtractedAnswer | None:
-    lines = CHAFF_END.sub("", text[-TAIL_CHARS:]).strip().rsplit("\n", 1)[-1]
-    ends = [match.end() for match in SENTENCE_END.finditer(lines) if lines[match.end() :].strip(" *_$")]
-    sentence = _strip_markup(_ITEM.sub("", lines[ends[-1] if ends else 0 :], count=1))
+    line = CHAFF_END.sub("", text[-TAIL_CHARS:]).strip().rsplit("\n", 1)[-1]
+    ends = [match.end() for match in SENTENCE_END.finditer(line) if line[match.end() :].strip(" *_$")]
+    sentence = _strip_markup(_ITEM.sub("", line[ends[-1] if ends else 0 :], count=1))
     value = concluded_value(sentence) if not _ADDRESSED.search(sentence) else None
-    is_whole = value is not None and (lines.rstrip("* ")[-1:] in (".", "!") or len(value.split()) <= MAX_WORDS_BEHIND)
+    is_whole = value is not None and (line.rstrip("* ")[-1:] in (".", "!") or len(value.split()) <= MAX_WORDS_AFTER)
     return _answer("conclusion", value) if value is not None and is_whole else None
 
 
@@ -288,10 +284,10 @@ def _text_after(text: str, start: int) -> tuple[str, bool]:
         if begins_line or rest.startswith(("\\[", "$$")):
             return _strip_markup(inside(display.group())), True
     end = SENTENCE_END.search(rest)
-    said = _strip_markup(rest[: end.start()] if end else rest)
-    if said.endswith("!") and said[:-1].replace(",", "").isdigit() and not _FACTORIAL.search(text[:start]):
-        said = said[:-1]  # an exclamation: a factorial would have been written before
-    return said, end is not None
+    stated = _strip_markup(rest[: end.start()] if end else rest)
+    if stated.endswith("!") and stated[:-1].replace(",", "").isdigit() and not _FACTORIAL.search(text[:start]):
+        stated = stated[:-1]  # an exclamation mark: the text has no factorial
+    return stated, end is not None
 
 
 def _is_short(text: str) -> bool:
@@ -376,7 +372,11 @@ MAX_CONDITION_CHARS = 120
 """Max characters of a bare answer; longer texts are responses."""
 
 _KINDS = [
-    word for vocab in languages() for kind, said in vocab.answers.declarations.items() if kind != "any" for word in said
+    word
+    for vocab in languages()
+    for kind, words in vocab.answers.declarations.items()
+    if kind != "any"
+    for word in words
 ]
 _DECLARES = re.compile(rf"(?<![^\W\d_])(?:{'|'.join(map(re.escape, _KINDS))})[\s.$]*$", re.IGNORECASE)
 """A definition at the end of a text: "where t is any integer"."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from curation.verify.sandbox import Limits, Sandbox
 
 SCORE = "score"
-"""Function in a generator's file."""
+"""Name of the function in a generator's file."""
 
 BY_VERIFIER, BY_GENERATOR = "verifier", "generator"
 """Values of a row's `judged_by`."""
@@ -31,8 +31,8 @@ job, out = json.load(sys.stdin), sys.stdout
 sys.stdout = sys.stderr
 scope = {{"__name__": "generator"}}
 exec(compile({text!r}, {name!r}, "exec"), scope)
-found = scope[{score!r}](job["row"], job["answer"])
-print(job["token"], None if found is None else bool(found >= 1), file=out)
+score = scope[{score!r}](job["row"], job["answer"])
+print(job["token"], None if score is None else bool(score >= 1), file=out)
 """
 
 _TASK_PROGRAM = """
@@ -40,29 +40,29 @@ import hashlib, importlib.util, json, sys, types
 job, out = json.load(sys.stdin), sys.stdout
 sys.stdout = sys.stderr
 module = job["module"]
-for end in (at for at, sign in enumerate(module) if sign == "."):  # their __init__ would import every other task
+for end in (at for at, sign in enumerate(module) if sign == "."):  # their __init__ would import all tasks
     package = types.ModuleType(module[:end])
     package.__path__ = importlib.util.find_spec(module[:end]).submodule_search_locations
     sys.modules[module[:end]] = package
-import reasoning_gym.coaching  # and the factory, which cannot be imported first
+import reasoning_gym.coaching  # imports the factory, which cannot be imported first
 importlib.import_module(module)
 from reasoning_gym.factory import create_dataset
 dataset = create_dataset(job["task"], size=1, seed=job["seed"], **job["parameters"])
 entry = dataset[0]
 if hashlib.blake2b(entry["question"].encode(), digest_size=16).hexdigest() != job["digest"]:
-    sys.exit("made again, the question is another")
-found = dataset.score_answer(job["answer"], entry)
-print(job["token"], bool(found >= 1), file=out)
+    sys.exit("the regenerated question differs")
+score = dataset.score_answer(job["answer"], entry)
+print(job["token"], bool(score >= 1), file=out)
 """
 
 
 @dataclass(frozen=True, slots=True)
 class TaskScorer:
-    """The scorer of a reasoning-gym task, with what makes its row again.
+    """The scorer of a reasoning-gym task, with what regenerates its row.
 
     Args:
         parameters: as JSON.
-        digest: of the question, as a task's answer may differ by process.
+        digest: of the question; the answer may differ by process.
     """
 
     module: str
@@ -84,20 +84,16 @@ def task_scorer(dataset: Any, item: Mapping[str, Any], task: str, parameters: Ma
 
 
 def scorer_of(meta: str | None) -> str | None:
-    """Return the scorer in a made row's `meta`: a function of its generator's file, or a task's as JSON."""
+    """Return the scorer in a generated row's `meta`: a function in its generator's file, or a task's scorer as JSON."""
     if meta is None or '"judged_by"' not in meta:
         return None
     fields = json.loads(meta)
-    is_made = {"level", "seed"} <= fields.keys() and fields["judged_by"] == BY_GENERATOR
-    return fields.get("scorer") if is_made else None
+    is_generated = {"level", "seed"} <= fields.keys() and fields["judged_by"] == BY_GENERATOR
+    return fields.get("scorer") if is_generated else None
 
 
 def require_scorer(scorer: str | None, problem: str) -> None:
-    """Require reasoning-gym if needed.
-
-    Raises:
-        ConfigError: it is not installed.
-    """
+    """Raise `ConfigError` if a scorer needs reasoning-gym and it is not installed."""
     from curation.extras import require_extra
 
     if scorer is not None and scorer.startswith("{"):
@@ -119,7 +115,7 @@ def scored(plugin: Plugin, statement: str | None, reference: str, answer: str) -
     job = {"row": {"statement": statement, "answer": reference}, "answer": answer}
     program = _PROGRAM.format(text=text, name=name, score=score)
     limits = Limits(cpu_s=2.0, memory_mb=512)
-    return _found(f"{name}: {score}", program, job, limits, numpy=wants_numpy(text))
+    return _run_scorer(f"{name}: {score}", program, job, limits, numpy=wants_numpy(text))
 
 
 @lru_cache(maxsize=4096)
@@ -131,21 +127,21 @@ def scored_by_task(scorer: TaskScorer, answer: str) -> bool | str | None:
     if not has_extra("procedural"):
         return f"{scorer.name}: reasoning-gym is not installed: pip install 'goldilocks-rl[procedural]'"
     job = {**asdict(scorer), "parameters": json.loads(scorer.parameters), "answer": answer}
-    return _found(scorer.name, _TASK_PROGRAM, job, Limits(cpu_s=10.0, memory_mb=1024), tasks=True)
+    return _run_scorer(scorer.name, _TASK_PROGRAM, job, Limits(cpu_s=10.0, memory_mb=1024), tasks=True)
 
 
 @cache
 def load_tasks() -> None:
-    """Start the sandbox of tasks, whose slow import of sympy no limit should count."""
+    """Start the sandbox of tasks, so that no limit counts its slow import of sympy."""
     from curation.verify.sandbox import Limits
 
     list(_sandbox().run_python("", [b""], Limits(), tasks=True))
 
 
-def _found(
+def _run_scorer(
     name: str, program: str, job: Mapping[str, Any], limits: Limits, *, numpy: bool = False, tasks: bool = False
 ) -> bool | str | None:
-    """Return a program's verdict or failure; the token is unknown to an answer that the scorer executes."""
+    """Return a program's verdict or failure; the token is secret from an answer that the scorer executes."""
     from curation.verify.programs.running import failure_of
 
     token = secrets.token_hex(16)
@@ -153,8 +149,8 @@ def _found(
     (ran,) = _sandbox().run_python(program, [content], limits, numpy=numpy, tasks=tasks)
     if (failure := failure_of(ran)) is not None:
         return f"{name}: {failure[1]}"
-    verdicts = {f"{token} {found}\n".encode(): found for found in (True, False, None)}
-    return verdicts.get(ran.stdout, f"{name}: it wrote something else than a verdict")
+    verdicts = {f"{token} {verdict}\n".encode(): verdict for verdict in (True, False, None)}
+    return verdicts.get(ran.stdout, f"{name}: it printed something other than a verdict")
 
 
 @cache

@@ -38,10 +38,10 @@ def run(job: dict[str, Any], guard: Guard) -> dict[str, Any]:
 
 
 def _check(reference: str, compare: _GuardedComparison) -> dict[str, Any]:
-    claimed = compare.claimant(reference)
-    if claimed is not None:
-        outcome, method = compare.by_own(claimed, "reference", reference, reference)
-        why = None if outcome is Outcome.CORRECT else f"judged by itself it is {outcome.value}: {method}"
+    claimant = compare.claimant(reference)
+    if claimant is not None:
+        outcome, method = compare.by_claimant(claimant, "reference", reference, reference)
+        why = None if outcome is Outcome.CORRECT else f"judged against itself it is {outcome.value}: {method}"
         return {"failed": None if outcome in (Outcome.CORRECT, Outcome.WRONG) else outcome.value, "why": why}
     guard = compare.guard
     failed = guard.enter("reference")
@@ -57,7 +57,7 @@ Judged = tuple[str, str, int | None, float]
 
 
 class _WorkerNeeded(Exception):
-    """A comparison is not quick."""
+    """A comparison needs a worker."""
 
 
 def judge_quickly(
@@ -80,23 +80,25 @@ def _judge(
     verdicts: dict[str, tuple[Outcome, str, float]] = {}
     for position, answer in enumerate(distinct):
         start = time.perf_counter()
-        steps = (compare(f"reference:{position}:{number}", one, answer) for number, one in enumerate(references))
+        steps = (
+            compare(f"reference:{position}:{number}", reference, answer) for number, reference in enumerate(references)
+        )
         outcome, method = _best(list(steps))
         if outcome is Outcome.WRONG and letter is not None:
             letter_outcome, letter_method = compare.built_in(f"letter:{position}", letter, answer)
             if letter_outcome is Outcome.CORRECT:
                 outcome, method = letter_outcome, f"names the option: {letter_method}"
         verdicts[answer] = outcome, method, round((time.perf_counter() - start) * 1000, 3)
-    places = {answer: position for position, answer in enumerate(distinct)}
-    claimed = compare.claimant(references[0])
+    positions = {answer: position for position, answer in enumerate(distinct)}
+    claimant = compare.claimant(references[0])
 
-    def are_equal(one: str, other: str) -> bool:
-        if isinstance(claimed, TaskScorer):  # it compares with the row alone
+    def are_equal(left: str, right: str) -> bool:
+        if isinstance(claimant, TaskScorer):  # a task's scorer compares only with its row
             return False
-        step = f"classes:{places[one]}:{places[other]}"
-        if claimed is not None:
-            return compare.by_own(claimed, step, one, other)[0] is Outcome.CORRECT
-        return compare.built_in(step, one, other)[0] is Outcome.CORRECT
+        step = f"classes:{positions[left]}:{positions[right]}"
+        if claimant is not None:
+            return compare.by_claimant(claimant, step, left, right)[0] is Outcome.CORRECT
+        return compare.built_in(step, left, right)[0] is Outcome.CORRECT
 
     wrong_answers = [answer for answer, (outcome, _, _) in verdicts.items() if outcome is Outcome.WRONG]
     classes = answer_classes(wrong_answers, are_equal)
@@ -107,7 +109,7 @@ def _judge(
 
 
 def _best(verdicts: Sequence[tuple[Outcome, str]]) -> tuple[Outcome, str]:
-    """Return the best verdict: right, failed, then doubtful."""
+    """Return the best verdict: right, then failed, then doubtful."""
     order = (Outcome.CORRECT, Outcome.TIMEOUT, Outcome.BROKEN, Outcome.WRONG)
     return min(verdicts, key=lambda verdict: (order.index(verdict[0]), not verdict[1].endswith(DOUBTFUL)))
 
@@ -118,7 +120,7 @@ _Claimant = PluginRef | TaskScorer | tuple[Outcome, str]
 
 @dataclass(frozen=True, slots=True)
 class _GuardedComparison:
-    """Comparisons, each one announced step."""
+    """Compares pairs, each as an announced step."""
 
     lang: str
     statement: str | None
@@ -128,13 +130,13 @@ class _GuardedComparison:
     claimants: dict[str, _Claimant | None] = field(default_factory=dict)
 
     def __call__(self, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
-        claimed = self.claimant(reference)
-        if claimed is not None:
-            return self.by_own(claimed, step, reference, answer)
+        claimant = self.claimant(reference)
+        if claimant is not None:
+            return self.by_claimant(claimant, step, reference, answer)
         return self.built_in(step, reference, answer)
 
     def claimant(self, reference: str) -> _Claimant | None:
-        """Return the row's scorer, else the first judge that claims a reference."""
+        """Return the row's scorer, else the first judge that claims the reference."""
         if reference not in self.claimants:
             self.claimants[reference] = self._find_claimant(reference)
         return self.claimants[reference]
@@ -147,25 +149,25 @@ class _GuardedComparison:
             failed = self.guard.enter(f"claims:{number}:{reference}")
             if failed is not None:
                 return failed, f"{judge.name} {_failure_reason(failed)} (claiming {reference!r})"
-            found = own_judges.claims(judge, reference, self.statement, lang=self.lang)
+            claims = own_judges.claims(judge, reference, self.statement, lang=self.lang)
             self.guard.leave()
-            if isinstance(found, str):
-                return Outcome.BROKEN, found
-            if found:
+            if isinstance(claims, str):
+                return Outcome.BROKEN, claims
+            if claims:
                 return judge
         return None
 
-    def by_own(self, claimed: _Claimant, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
-        if isinstance(claimed, tuple):
-            return claimed
+    def by_claimant(self, claimant: _Claimant, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
+        if isinstance(claimant, tuple):
+            return claimant
         failed = self.guard.enter(step)
         if failed is not None:
-            return failed, f"{claimed.name} {_failure_reason(failed)} (judging {answer!r} by {reference!r})"
-        found = own_judges.verdict(claimed, answer, reference, self.statement)
+            return failed, f"{claimant.name} {_failure_reason(failed)} (judging {answer!r} by {reference!r})"
+        verdict = own_judges.verdict(claimant, answer, reference, self.statement)
         self.guard.leave()
-        if isinstance(found, str):
-            return Outcome.BROKEN, found
-        return (Outcome.CORRECT if found else Outcome.WRONG), claimed.name + (DOUBTFUL if found is None else "")
+        if isinstance(verdict, str):
+            return Outcome.BROKEN, verdict
+        return (Outcome.CORRECT if verdict else Outcome.WRONG), claimant.name + (DOUBTFUL if verdict is None else "")
 
     def built_in(self, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
         comparison = answers.quick_compare(reference, answer, lang=self.lang, statement=self.statement)

@@ -39,8 +39,8 @@ class Response:
 class JudgeTask:
     """One problem with the responses to judge.
 
-    Right answers equal ``reference``, an ``admissible`` one, or ``letter``, the original option. ``seed`` draws a code
-    problem's tests. ``scorer`` is as in `generator_scores.scorer_of`.
+    Right answers equal ``reference``, one of ``admissible``, or ``letter``, the original option. ``seed`` draws a code
+    problem's tests; ``scorer`` is as in `generator_scores.scorer_of`.
     """
 
     problem: str
@@ -56,10 +56,7 @@ class JudgeTask:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A response's verdict, with the ``method`` that decided or failed.
-
-    ``passed`` is the share of tests passed if all were run.
-    """
+    """A response's verdict, the ``method`` that decided or failed, and the share ``passed`` if all tests were run."""
 
     outcome: Outcome
     answer: str | None
@@ -131,7 +128,7 @@ class MathJudge:
     """The math verifier; workers start on first use.
 
     Args:
-        judges: the user's, for references that they claim.
+        judges: the user's own.
     """
 
     def __init__(
@@ -188,9 +185,9 @@ class MathJudge:
             elif (failure := reply.result().failure) is not None:
                 why = reply.result().reason
                 failed = {answer: Verdict(failure, answer, None, why) for answer in distinct}
-                result.set_result(_in_turn(extracted_answers, failed))
+                result.set_result(_in_order_of(extracted_answers, failed))
             else:
-                result.set_result(_in_turn(extracted_answers, _as_verdicts(reply.result().value["verdicts"])))
+                result.set_result(_in_order_of(extracted_answers, _as_verdicts(reply.result().value["verdicts"])))
 
         self._start().submit(self._judge_job(task, distinct)).add_done_callback(finish)
         return result
@@ -203,7 +200,7 @@ class MathJudge:
             is_quick = self._is_quick and task.scorer is None
             references = (task.reference, *task.admissible)
             judged = judge_quickly(references, task.letter, distinct, task.lang, task.statement) if is_quick else None
-        return None if judged is None else _in_turn(final_answers, _as_verdicts(judged))
+        return None if judged is None else _in_order_of(final_answers, _as_verdicts(judged))
 
     def _judge_job(self, task: JudgeTask, distinct: list[str]) -> dict[str, Any]:
         return {
@@ -235,20 +232,20 @@ class MathJudge:
                     usable.set_result(ReferenceCheck(True, None, ""))
                     yield None, usable
                 else:
-                    asked = {"reference": reference, "lang": lang, "statement": statement, "scorer": scorer}
-                    yield None, self._start().submit({"do": "check", **asked, **self._job})
+                    request = {"reference": reference, "lang": lang, "statement": statement, "scorer": scorer}
+                    yield None, self._start().submit({"do": "check", **request, **self._job})
 
-        for _, found in self._in_order(started()):
-            yield found if isinstance(found, ReferenceCheck) else _reference_check(found)
+        for _, reply in self._in_order(started()):
+            yield reply if isinstance(reply, ReferenceCheck) else _reference_check(reply)
 
     def compare_pairs(self, pairs: Iterable[tuple[str, str]], *, lang: str = "en") -> Iterator[Outcome]:
         """Yield the outcome of each (reference, answer)."""
-        started = ((None, self.submit(JudgeTask("", one, lang, ()), [other])) for one, other in pairs)
+        started = ((None, self.submit(JudgeTask("", reference, lang, ()), [answer])) for reference, answer in pairs)
         for _, (verdict,) in self._in_order(started):
             yield verdict.outcome
 
     def _in_order(self, items: Iterable[tuple[Item, Future[Any]]]) -> Iterator[tuple[Item, Any]]:
-        """Yield items with results; few jobs run ahead, which bounds memory."""
+        """Yield items with results; few jobs are submitted ahead, to bound memory."""
         in_flight: deque[tuple[Item, Future[Any], bool]] = deque()
         busy, capacity = 0, 4 * self._pool.workers
         try:
@@ -289,7 +286,7 @@ def _as_verdicts(judged: Mapping[str, Judged]) -> dict[str, Verdict]:
     }
 
 
-def _in_turn(answers: Iterable[str | None], verdicts: Mapping[str, Verdict]) -> tuple[Verdict, ...]:
+def _in_order_of(answers: Iterable[str | None], verdicts: Mapping[str, Verdict]) -> tuple[Verdict, ...]:
     return tuple(_NO_ANSWER if answer is None else verdicts[answer] for answer in answers)
 
 

@@ -1,7 +1,7 @@
 """Loads a user's judges of answers: `[verify] judges = ["chem.py:FORMULA"]`.
 
-The first that claims a reference decides it. Invariants: a judge's exception is BROKEN, never wrong; its file's digest
-is in the verifier's version.
+The first that claims a reference decides. Invariants: a judge's exception is BROKEN, never wrong; its file's digest is
+in the verifier's version.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from curation.verify.generator_scores import TaskScorer, is_scorer, scored, scor
 
 @runtime_checkable
 class AnswerJudge(Protocol):
-    """A judge of one kind of answers. Both methods must depend on their arguments alone.
+    """Judges one kind of answers; both methods must depend only on their arguments.
 
     Example, in `chem.py` next to the recipe::
 
@@ -69,14 +69,14 @@ def judge_at(path: str) -> PluginRef:
     Raises:
         ConfigError: as `find_judge`.
     """
-    place, _, attribute = path.rpartition(":")
-    if not place.endswith(".py"):
+    file, _, attribute = path.rpartition(":")
+    if not file.endswith(".py"):
         return find_judge(path, Path())
-    return find_judge(f"{Path(place).name}:{attribute}", Path(place).parent)
+    return find_judge(f"{Path(file).name}:{attribute}", Path(file).parent)
 
 
 NEEDED = "judges.json"
-"""File in a curated set's folder: labels of the judges that measured its problems."""
+"""File in a curated set's folder with the labels of the judges that measured it."""
 
 
 def needed_judges(folder: Path) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ def needed_judges(folder: Path) -> tuple[str, ...]:
     try:
         labels = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-            raise ValueError(f"it holds {brief(labels)}")
+            raise ValueError(f"it contains {brief(labels)}")
     except ValueError as error:
         raise SourceError(f"{path} does not name the set's judges ({error}); publish the set again.") from error
     return tuple(labels)
@@ -107,16 +107,16 @@ def chosen_judges(labels: Sequence[str], judges: Iterable[PluginRef], problem: s
     missing = [label for label in labels if label not in known]
     if missing:
         name, _, digest = missing[0].partition("@")
-        at_hand = f"; at hand are {', '.join(known)}" if known else ""
+        available = f"; available: {', '.join(known)}" if known else ""
         raise SourceError(
-            f"problem {problem} was measured with the judge {name} (its file's digest is {digest}{at_hand}). Without "
-            f"it another verdict would count; name that file in `judges`, or in {VARIABLE}=path/to/{name}."
+            f"problem {problem} was measured with the judge {name} (file digest {digest}{available}), which is "
+            f"missing; name its file in `judges`, or in {VARIABLE}=path/to/{name}."
         )
     return tuple(known[label] for label in labels)
 
 
 VARIABLE = "GOLDILOCKS_JUDGES"
-"""Environment variable of judges for trainers without settings: comma-separated paths with names."""
+"""Environment variable with judges for trainers without settings: comma-separated `path/to/chem.py:FORMULA`."""
 
 
 def claims(judge: PluginRef, reference: str, statement: str | None, *, lang: str = "en") -> bool | str:
@@ -125,8 +125,8 @@ def claims(judge: PluginRef, reference: str, statement: str | None, *, lang: str
     if is_scorer(plugin.value):
         if answers.check_reference(reference, lang=lang) is None:
             return False
-        found = scored(plugin, statement, reference, reference)
-        return found if isinstance(found, str) else bool(found)
+        score = scored(plugin, statement, reference, reference)
+        return score if isinstance(score, str) else bool(score)
     try:
         return bool(plugin.value.claims(reference, statement))
     except Exception as error:  # noqa: BLE001 - the user's code
@@ -138,10 +138,10 @@ def named_scorer(name: str, judges: Iterable[PluginRef]) -> PluginRef | TaskScor
     if name.startswith("{"):
         try:
             return TaskScorer(**json.loads(name))
-        except (TypeError, ValueError):  # of a set that others wrote
+        except (TypeError, ValueError):  # a foreign set
             return f"the row's scorer {name[:80]} names no task"
-    own = next((judge for judge in judges if judge.name.rpartition("/")[2] == name), None)
-    return own or f"the row's scorer {name} is missing; name its file in `judges`"
+    plugin = next((judge for judge in judges if judge.name.rpartition("/")[2] == name), None)
+    return plugin or f"the row's scorer {name} is missing; name its file in `judges`"
 
 
 def verdict(judge: PluginRef | TaskScorer, answer: str, reference: str, statement: str | None) -> bool | str | None:
@@ -152,7 +152,7 @@ def verdict(judge: PluginRef | TaskScorer, answer: str, reference: str, statemen
     if is_scorer(plugin.value):
         return scored(plugin, statement, reference, answer)
     try:
-        found = plugin.value.judge(answer, reference, statement)
+        accepted = plugin.value.judge(answer, reference, statement)
     except Exception as error:  # noqa: BLE001 - the user's code
         return f"{plugin.failure(error)} (judging {answer!r} by {reference!r})"
-    return None if found is None else bool(found)
+    return None if accepted is None else bool(accepted)

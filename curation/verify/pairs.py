@@ -61,11 +61,11 @@ def verify_pairs(
 def task_of_pair(row: dict[str, Any], name: str, tags: ThinkingTags = THINK, response_format: str = LOOSE) -> JudgeTask:
     """Return a row of `read_pairs` as a task."""
     golds = [row["gold"]] if isinstance(row["gold"], str) else row["gold"]
-    first, *others = [read_answer(gold, LOOSE) or "" for gold in golds]
+    first, *admissible = [read_answer(gold, LOOSE) or "" for gold in golds]
     pred = tags.house_form(row["pred"]) if row["pred"] is not None else None
     response = Response(None, pred) if response_format == LOOSE else Response(pred or "", None)
     lang, statement = row.get("lang") or "en", row.get("statement")
-    return JudgeTask(name, first, lang, (response,), statement=statement, admissible=tuple(others))
+    return JudgeTask(name, first, lang, (response,), statement=statement, admissible=tuple(admissible))
 
 
 def _columns(verdict: Verdict) -> dict[str, Any]:
@@ -84,17 +84,18 @@ def read_pairs(path: Path) -> Iterator[dict[str, Any]]:
     """Yield a file's pairs; raise `SourceError` on a bad line."""
     for number, row in numbered_jsonl(path):
         if not _is_gold(row.get("gold")):
-            raise _pair_error(path, number, row, '"gold" must be a string, or a list of admissible ones')
+            raise _pair_error(path, number, row, '"gold" must be a string, or a list of strings')
         if not isinstance(row.get("pred", ""), str | None):
             raise _pair_error(path, number, row, '"pred" must be a string or null')
-        if not isinstance(row.get("statement"), str | None):
-            raise _pair_error(path, number, row, '"statement" must be a string or null')
+        for key in ("statement", "lang"):
+            if not isinstance(row.get(key), str | None):
+                raise _pair_error(path, number, row, f'"{key}" must be a string or null')
         yield {**row, "pred": row.get("pred")}
 
 
 def _is_gold(gold: Any) -> bool:
     if isinstance(gold, list):
-        return bool(gold) and all(isinstance(one, str) for one in gold)
+        return bool(gold) and all(isinstance(answer, str) for answer in gold)
     return isinstance(gold, str)
 
 

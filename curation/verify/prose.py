@@ -18,14 +18,14 @@ MAX_SENTENCE_CHARS = 400
 MATH = re.compile(
     r"\$\$.{1,2000}?\$\$|\$(?:\\.|[^$\\\n]){1,2000}\$|\\\([^\n]{1,2000}?\\\)|\\\[.{1,2000}?\\\]", re.DOTALL
 )
-"""A formula between its signs."""
+"""A formula with its delimiters."""
 
 CHAFF_END = re.compile(
     rf"(?:(?:\.|(?<!\s))\s*(?:{one_of(lambda vocab: vocab.answers.farewells)}|<\|[a-z_]+\|>(?:user|assistant)?"
     r"|</s>|<eo[a-z]>|<end_of_turn>)\.?)+\s*$",
     re.IGNORECASE,
 )
-"""A response's meaningless end; starts at a run of spaces, to stay linear."""
+"""A response's meaningless end; it starts at a run of spaces, to stay linear."""
 
 SENTENCE_END = re.compile(
     r"(?<=[^\W\d_][^\W\d_])(?<!\bM[rs])(?<!\bMrs)(?<!\bDr)[.!?](?=\s|$)|(?<=[\d)}\]$*%])\.(?=\s+[A-ZÀ-ÞА-Я\u4e00-\u9fff(]|\s*$)|。|\n|<\||\.\$\$?(?=\s+[A-Z])"
@@ -54,7 +54,7 @@ _SUM = re.compile(
     rf"(?P<value>{_NUMBER})"
 )
 _NAME = re.compile(r"\$[A-Za-z]{1,12}(?:\([a-z]\))?\$")
-_UNIT_BEHIND = re.compile(r"[ ~]+[^\W\d_]")
+_UNIT_AFTER = re.compile(r"[ ~]+[^\W\d_]")
 _WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _SIGNS = re.compile(r"[\d=<>^+/\\|_~≈±∞√×÷?&#@{}\[\]*$%]")
 _NEGATED = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.negations)})(?![a-z])", re.IGNORECASE)
@@ -62,7 +62,7 @@ _OPERATORS = frozenset("+-−*/^=<>")
 _SINGLE_LETTERS = frozenset("aAI")
 
 
-def _telling_words() -> frozenset[str]:
+def _qualifying_words() -> frozenset[str]:
     words: list[str] = [
         *every(lambda vocab: vocab.answers.value_words),
         *every(lambda vocab: (*vocab.answers.or_words, *vocab.answers.and_words)),
@@ -71,20 +71,24 @@ def _telling_words() -> frozenset[str]:
     ]
     for vocab in languages():
         numerals = vocab.numerals
-        words += [word for table in (numerals.scales, numerals.parts) for said in table.values() for word in said]
-        words += [word for value, said in numerals.more.items() if value != "1" for word in said]
+        words += [word for table in (numerals.scales, numerals.parts) for names in table.values() for word in names]
+        words += [word for value, names in numerals.more.items() if value != "1" for word in names]
         words += [*numerals.units[2:], *numerals.tens]
-        words += [word for said in numerals.behind_digits.values() for word in said if word.isalpha()]
-        words += [word for said in vocab.answers.scales.values() for word in said]
+        words += [word for names in numerals.behind_digits.values() for word in names if word.isalpha()]
+        words += [word for names in vocab.answers.scales.values() for word in names]
     return frozenset(word.lower() for word in words)
 
 
-TELLING = _telling_words()
-_TELLING_HAN = re.compile("|".join(re.escape(word) for word in sorted(TELLING) if "\u4e00" <= word[0] <= "\u9fff"))
+QUALIFIERS = _qualifying_words()
+"""Words that change a value next to them."""
+
+_HAN_QUALIFIERS = re.compile(
+    "|".join(re.escape(word) for word in sorted(QUALIFIERS) if "\u4e00" <= word[0] <= "\u9fff")
+)
 
 
 def is_prose(text: str) -> bool:
-    """Return whether a text has words besides a unit or name."""
+    """Return whether a text has words other than units and names."""
     text = text[:MAX_PROSE_CHARS]
     if len(FOREIGN.findall(text)) >= 5:
         return any(char.isdigit() for char in text)
@@ -113,7 +117,7 @@ def _is_operand(text: str, word: re.Match[str]) -> bool:
 
 
 def inside(formula: str) -> str:
-    """Return a formula without its `MATH` signs."""
+    """Return a formula without its `MATH` delimiters."""
     width = 1 if formula.startswith("$") and not formula.startswith("$$") else 2
     return formula[width:-width]
 
@@ -137,11 +141,11 @@ def value_in(text: str) -> str | None:
     values = [match for match in _VALUE.finditer(text) if any(char.isdigit() for char in match.group())]
     if len(values) == 1:
         (only,) = values
-        return _with_unit(text, only) if _is_idle(text[: only.start()]) else None
+        return _with_unit(text, only) if _is_neutral(text[: only.start()]) else None
     sums = list(_SUM.finditer(text))
-    if len(sums) == 1 and _is_idle(text[: sums[0].start()]):
+    if len(sums) == 1 and _is_neutral(text[: sums[0].start()]):
         after = text[sums[0].end() :]
-        return sums[0]["value"].strip() if _is_idle(after) else None
+        return sums[0]["value"].strip() if _is_neutral(after) else None
     return None
 
 
@@ -166,7 +170,7 @@ def leading_value(text: str) -> str | None:
 
 
 _CONDITIONED = re.compile(r"\s*(?:[-−+]|\d|[A-Za-z]\s*$)")
-"""A beginning that states no value: "1 if n is even, otherwise 2", "m is prime or 1"."""
+"""The beginning of a sentence that states no value: "1 if n is even, otherwise 2", "m is prime or 1"."""
 
 
 def is_conditioned(text: str) -> bool:
@@ -192,24 +196,24 @@ def stated_value(text: str) -> str:
 def _with_unit(text: str, match: re.Match[str]) -> str | None:
     """Return a value with its unit, unless other words may change it."""
     after = text[match.end() :]
-    if after[:1].isalpha() or not _is_idle(after):
+    if after[:1].isalpha() or not _is_neutral(after):
         return None
     value = match.group().strip()
     if value.startswith("**"):
         value = value.strip("* ")
-    behind = _WORDS.findall(after) if _UNIT_BEHIND.match(after) else []
-    words = " ".join(takewhile(lambda word: is_unit(word) and (word != "in" or len(behind) == 1), behind))
+    following = _WORDS.findall(after) if _UNIT_AFTER.match(after) else []
+    words = " ".join(takewhile(lambda word: is_unit(word) and (word != "in" or len(following) == 1), following))
     if words and MATH.fullmatch(value):
         return f"{inside(value)}\\text{{ {words}}}"
     return f"{value} {words}".rstrip()
 
 
-def _is_idle(text: str) -> bool:
-    """Return whether words next to a value change nothing."""
+def _is_neutral(text: str) -> bool:
+    """Return whether the words next to a value change nothing."""
     text = _NAME.sub(" ", text)
-    if _SIGNS.search(text.replace("**", "")) or _NEGATED.search(text) or _TELLING_HAN.search(text):
+    if _SIGNS.search(text.replace("**", "")) or _NEGATED.search(text) or _HAN_QUALIFIERS.search(text):
         return False
     words = _WORDS.findall(text)
     if any(len(word) == 1 and word not in _SINGLE_LETTERS and word.isascii() for word in words):
         return False
-    return not any(word.lower() in TELLING and not is_unit(word) for word in words)
+    return not any(word.lower() in QUALIFIERS and not is_unit(word) for word in words)

@@ -1,4 +1,4 @@
-"""Accepts a rewritten reference only if it is the same answer, without arithmetic."""
+"""Accepts a rewritten reference only if it is the same answer without arithmetic."""
 
 from __future__ import annotations
 
@@ -29,9 +29,13 @@ def reads_the_same(left: str, right: str) -> bool:
     left, right = clean_answer(left), clean_answer(right)
     if left == right:
         return bool(left)
-    # the last reading of any text is its words; it counts only where there is no other
-    one, other = ((readings[:-1] or readings) for readings in (parse_readings(left, "en"), parse_readings(right, "en")))
-    return any(_is_same(first, second) for first in one for second in other)
+    # the last reading of a text is its words, which count only if it is the only reading
+    left_readings, right_readings = (parse_readings(text, "en") for text in (left, right))
+    return any(
+        _is_same(first, second)
+        for first in left_readings[:-1] or left_readings
+        for second in right_readings[:-1] or right_readings
+    )
 
 
 def _is_same(left: Reading, right: Reading) -> bool:

@@ -1,9 +1,9 @@
-"""Runs work that may hang, crash or eat memory in worker processes; foreign code belongs in `sandbox`.
+"""Runs work that may hang, crash or use much memory in worker processes; foreign code is for `sandbox`.
 
 A failed step is TIMEOUT or BROKEN, and a new worker repeats the job without it. Steps are limited in CPU time.
 
 Invariants: workers are fresh interpreters that die with their parent; methods are thread-safe; a step is announced
-before it begins; the CPU limit is a kernel timer with the default action, which no code can delay; RLIMIT_AS bounds
+before it begins; the CPU limit is a kernel timer with the default action, which code cannot delay; RLIMIT_AS bounds
 memory.
 """
 
@@ -38,7 +38,7 @@ STARTUP_S = 600.0
 """Max wall seconds for a worker to import its target."""
 
 MAX_SILENCE_S = 600.0
-"""Max wall seconds between two announced steps."""
+"""Max wall seconds without a step or result."""
 
 MAX_STARTS = 3
 PR_SET_PDEATHSIG = 1
@@ -132,25 +132,29 @@ class WorkerPool:
 
     def _run(self, worker: _Worker | None, job: Any) -> tuple[_Worker | None, JobReply]:
         """Run one job, again after each failed step."""
-        written_off: dict[str, str] = {}
+        failed_steps: dict[str, str] = {}
         while True:
             worker = worker or self._start()
-            reply = worker.run(job, written_off, self._closing)
-            if reply.failure is None and not worker.is_tired:
+            reply = worker.run(job, failed_steps, self._closing)
+            if reply.failure is None and not worker.needs_restart:
                 return worker, reply
             worker.kill()
             if reply.failure is None:
                 return None, reply
             self.restarts += 1
-            if worker.step is None or worker.step in written_off:
+            if worker.step is None or worker.step in failed_steps:
                 return None, reply
-            written_off[worker.step] = reply.failure.value
+            failed_steps[worker.step] = reply.failure.value
             worker = None
 
     def _start(self) -> _Worker:
         reason = ""
         for _ in range(MAX_STARTS):
-            worker = _Worker(self.target, self.limits)
+            try:
+                worker = _Worker(self.target, self.limits)
+            except OSError as error:  # no memory, process or descriptor left
+                reason = str(error)
+                continue
             reason = worker.await_ready(self._closing)
             if not reason:
                 return worker
@@ -170,21 +174,21 @@ class _Worker:
     pipe: Connection = field(init=False)
     stderr: IO[bytes] = field(init=False)
     step: str | None = None
-    is_tired: bool = False
+    needs_restart: bool = False
 
     def __post_init__(self) -> None:
         root = str(Path(__file__).resolve().parents[2])
         paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
         self.stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        self.pipe, theirs = Pipe()
-        settings = {**asdict(self.limits), "parent": os.getpid(), "target": self.target, "pipe": theirs.fileno()}
-        with theirs:
+        self.pipe, worker_end = Pipe()
+        settings = {**asdict(self.limits), "parent": os.getpid(), "target": self.target, "pipe": worker_end.fileno()}
+        with worker_end:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", MAIN, json.dumps(settings)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self.stderr,
-                pass_fds=[theirs.fileno()],
+                pass_fds=[worker_end.fileno()],
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONHASHSEED": "0"},
             )
 
@@ -193,24 +197,24 @@ class _Worker:
         message = self._read(time.monotonic() + STARTUP_S, closing)
         if message == {"ready": True}:
             return ""
-        return self._stderr_tail() or f"no sign of life ({message})"
+        return self._stderr_tail() or f"no ready message ({message})"
 
-    def run(self, job: Any, written_off: dict[str, str], closing: threading.Event) -> JobReply:
+    def run(self, job: Any, failed_steps: dict[str, str], closing: threading.Event) -> JobReply:
         """Return a job's value, or the failure of ``step``."""
         self.step = None
         try:
-            self.pipe.send_bytes(json.dumps({"job": job, "written_off": written_off}).encode())
+            self.pipe.send_bytes(json.dumps({"job": job, "written_off": failed_steps}).encode())
         except ConnectionError:
-            return JobReply(None, Outcome.BROKEN, "the worker was gone")
+            return JobReply(None, Outcome.BROKEN, "the worker has exited")
         while True:
-            patience = MAX_SILENCE_S if self.step is None else self.limits.step_s * WALL_FACTOR
-            message = self._read(time.monotonic() + patience, closing)
+            limit_s = MAX_SILENCE_S if self.step is None else self.limits.step_s * WALL_FACTOR
+            message = self._read(time.monotonic() + limit_s, closing)
             if message is None:
                 return self._end_of_run()
             if message == "late":
                 return JobReply(None, Outcome.TIMEOUT, "killed: past its wall-clock guard")
             if "value" in message:
-                self.is_tired = message["tired"]
+                self.needs_restart = message["restart"]
                 return JobReply(message["value"], None, "")
             self.step = message["step"]
 
@@ -218,7 +222,7 @@ class _Worker:
         code = self.process.wait()
         if code == -signal.SIGPROF:
             return JobReply(None, Outcome.TIMEOUT, "killed: past its CPU limit")
-        last = (self._stderr_tail().splitlines() or ["no word"])[-1]
+        last = (self._stderr_tail().splitlines() or ["nothing on stderr"])[-1]
         return JobReply(None, Outcome.BROKEN, f"the worker died (status {code}: {last[:300]})")
 
     def _stderr_tail(self) -> str:
@@ -292,8 +296,8 @@ def main_worker() -> None:
         except EOFError:
             return
         value = handler(request["job"], Guard(send, request["written_off"], settings["step_s"]))
-        is_tired = count == settings["max_jobs"] or _peak_rss_kib() > settings["memory_mb"] * 1024 / 2
-        send({"value": value, "tired": is_tired})
+        needs_restart = count == settings["max_jobs"] or _peak_rss_kib() > settings["memory_mb"] * 1024 / 2
+        send({"value": value, "restart": needs_restart})
 
 
 def _die_with_parent(parent: int) -> None:
@@ -304,7 +308,7 @@ def _die_with_parent(parent: int) -> None:
 
 
 def _peak_rss_kib() -> int:
-    """Return this program's peak KiB: VmHWM, because ``ru_maxrss`` includes the parent's."""
+    """Return this program's peak KiB (VmHWM; ``ru_maxrss`` includes the parent's)."""
     try:
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:  # no Linux

@@ -1,4 +1,4 @@
-"""Values of expressions: exact rationals if possible, else balls (python-flint's Arb) that surely hold the value.
+"""Computes values of expressions: exact rationals if possible, else balls (python-flint's Arb) that contain the value.
 
 Odd roots of negative numbers are real, their other powers complex. Limits on sizes and nodes keep evaluations short.
 """
@@ -40,15 +40,15 @@ class Undefined(Exception):
 
 
 class MagnitudeTooLarge(Undefined):
-    """A value whose magnitude cannot be held."""
+    """The value is too large to compute."""
 
 
 class Undecided(Exception):
-    """The ball is on both sides of a branch: more precision may decide."""
+    """The ball is on both sides of a branch; more precision may decide."""
 
 
 class _Irrational(Exception):
-    """An expression without an exact rational value."""
+    """The expression has no exact rational value."""
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def real_ball(expr: Expr, bits: int = 210) -> arb | None:
 
 
 def magnitude(value: Number) -> int:
-    """Return a rough binary exponent, large and negative for zero."""
+    """Return a rough binary exponent; it is large and negative for zero."""
     if isinstance(value, fmpq):
         return int(abs(value.p)).bit_length() - int(value.q).bit_length() + 1 if value != 0 else -MAX_EXACT_BITS
     mantissa, exponent = value.abs_upper().man_exp()
@@ -109,7 +109,7 @@ class Evaluation:
     def __init__(self, point: Point, *, real: bool = False, only_exact: bool = False) -> None:
         self.point = dict(point)
         self.real = real
-        """Whether values must be real, even in between."""
+        """Whether all values must be real, intermediate ones too."""
         self.only_exact = only_exact
         self.work = 0
         self.absorbed_bits = 0
@@ -216,11 +216,11 @@ class Evaluation:
             return fmpq(0)
         if not isinstance(exponent, fmpq):
             if magnitude(exponent) > MAX_MAGNITUDE_BITS:
-                raise MagnitudeTooLarge("an exponent beyond all measure")
+                raise MagnitudeTooLarge("the exponent is too large")
             return self._apply("exp", [exponent * self._apply("ln", [base])])
         count, order = int(exponent.p), int(exponent.q)
         if max(abs(magnitude(base)), 1).bit_length() + count.bit_length() > MAX_MAGNITUDE_BITS:
-            raise MagnitudeTooLarge("a power beyond all measure")
+            raise MagnitudeTooLarge("the power is too large")
         root: Number | None = base if order == 1 else _exact_root(base, order)
         if isinstance(root, fmpq) and abs(count) * root.height_bits() <= MAX_EXACT_BITS:
             return root ** fmpz(count)
@@ -268,10 +268,10 @@ class Evaluation:
 def _exact_root(base: Number, order: int) -> fmpq | None:
     if not isinstance(base, fmpq) or order > MAX_ROOT or (base < 0 and order % 2 == 0):
         return None
-    above, below = fmpz(abs(base.p)).root(order), fmpz(base.q).root(order)
-    if above**order != abs(base.p) or below**order != base.q:
+    top, bottom = fmpz(abs(base.p)).root(order), fmpz(base.q).root(order)
+    if top**order != abs(base.p) or bottom**order != base.q:
         return None
-    return fmpq(above if base > 0 else -above, below)
+    return fmpq(top if base > 0 else -top, bottom)
 
 
 def _factorial(args: list[fmpq]) -> fmpz | None:
@@ -283,10 +283,10 @@ def _factorial(args: list[fmpq]) -> fmpz | None:
 
 
 def _binomial(args: list[fmpq]) -> fmpz | None:
-    top, below = args
-    if top.q * below.q != 1 or not 0 <= top <= 8000:
+    top, bottom = args
+    if top.q * bottom.q != 1 or not 0 <= top <= 8000:
         return None
-    return fmpz.bin_uiui(int(top.p), int(below.p)) if 0 <= below <= top else fmpz(0)
+    return fmpz.bin_uiui(int(top.p), int(bottom.p)) if 0 <= bottom <= top else fmpz(0)
 
 
 def _of_whole(combine: Callable[[fmpz, fmpz], fmpz]) -> Callable[[list[fmpq]], fmpz]:
@@ -320,8 +320,8 @@ _BRANCHES: dict[str, Callable[[Evaluation, list[Any]], Number]] = {
     "floor": lambda evaluation, args: evaluation.floor(args[0]),
     "ceil": lambda evaluation, args: -evaluation.floor(-args[0]),
     "sgn": lambda evaluation, args: fmpq(evaluation.sign(args[0])),
-    "max": lambda evaluation, args: reduce(lambda one, two: one if evaluation.sign(one - two) >= 0 else two, args),
-    "min": lambda evaluation, args: reduce(lambda one, two: two if evaluation.sign(one - two) >= 0 else one, args),
+    "max": lambda evaluation, args: reduce(lambda a, b: a if evaluation.sign(a - b) >= 0 else b, args),
+    "min": lambda evaluation, args: reduce(lambda a, b: b if evaluation.sign(a - b) >= 0 else a, args),
     "mod": _mod,
     "Re": lambda _, args: acb(args[0]).real,
     "Im": lambda _, args: acb(args[0]).imag,

@@ -1,6 +1,6 @@
 """Forms: what an answer was read as.
 
-Each form's ``source`` holds its tokens' positions in the text, so that a `Reading` drops nothing silently.
+Each form's ``source`` is its tokens' positions in the text, so that a `Reading` drops nothing silently.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 
 from curation.verify.answers.expr import Expr, letters_in, show
 
-Places = frozenset[int]
-"""Places of tokens in a text."""
+Positions = frozenset[int]
+"""Positions of tokens in a text."""
 
-NOWHERE: Places = frozenset()
+NOWHERE: Positions = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Value:
 
     expr: Expr
     unit: str = ""
-    source: Places = field(default=NOWHERE, compare=False)
+    source: Positions = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Words:
 
     text: str
     raw: str
-    source: Places = field(default=NOWHERE, compare=False)
+    source: Positions = field(default=NOWHERE, compare=False)
 
 
 CASE_BRACKETS = "()"
@@ -43,7 +43,7 @@ class Sequence:
 
     items: tuple[Form, ...]
     brackets: str = ""
-    source: Places = field(default=NOWHERE, compare=False)
+    source: Positions = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Union:
 
     parts: tuple[Form, ...]
     is_conjunction: bool = False
-    source: Places = field(default=NOWHERE, compare=False)
+    source: Positions = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Matrix:
     """Rows of expressions, all of one length."""
 
     rows: tuple[tuple[Expr, ...], ...]
-    source: Places = field(default=NOWHERE, compare=False)
+    source: Positions = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Relation:
 
     items: tuple[Form, ...]
     ops: tuple[str, ...]
-    source: Places = field(default=NOWHERE, compare=False)
+    source: Positions = field(default=NOWHERE, compare=False)
 
 
 Form = Value | Words | Sequence | Union | Matrix | Relation
@@ -92,30 +92,30 @@ def without_unit(form: Form) -> Expr | None:
     return form.expr if isinstance(form, Value) and form.unit in ("", "deg", "ratio") else None
 
 
-def parts(form: Form) -> tuple[Form, ...]:
-    """Return a form's parts."""
+def subforms(form: Form) -> tuple[Form, ...]:
+    """Return the forms in a form."""
     if isinstance(form, Union):
         return form.parts
     return form.items if isinstance(form, Sequence | Relation) else ()
 
 
-def sources(form: Form) -> Places:
+def sources(form: Form) -> Positions:
     """Return the positions of a form's tokens."""
-    return form.source.union(*(sources(part) for part in parts(form)))
+    return form.source.union(*(sources(part) for part in subforms(form)))
 
 
-def also_from(form: Form, places: Places) -> Form:
+def also_from(form: Form, positions: Positions) -> Form:
     """Return a form with further source tokens."""
-    return replace(form, source=form.source | places)
+    return replace(form, source=form.source | positions)
 
 
 def names_in(form: Form) -> frozenset[str]:
-    """Return a form's variables, and letters of names such as f(x)."""
+    """Return a form's variables, and the letters in names such as f(x)."""
     if isinstance(form, Value):
         return letters_in(form.expr)
     if isinstance(form, Matrix):
         return frozenset().union(*(letters_in(cell) for row in form.rows for cell in row))
-    return frozenset().union(*(names_in(part) for part in parts(form)))
+    return frozenset().union(*(names_in(part) for part in subforms(form)))
 
 
 def describe(form: Form) -> str:
@@ -131,7 +131,7 @@ def describe(form: Form) -> str:
         return (" and " if form.is_conjunction else " or ").join(describe(part) for part in form.parts)
     if isinstance(form, Matrix):
         return "[" + "; ".join(", ".join(show(cell) for cell in row) for row in form.rows) + "]"
-    parts = [describe(form.items[0])]
+    texts = [describe(form.items[0])]
     for op, item in zip(form.ops, form.items[1:], strict=True):
-        parts += [op, describe(item)]
-    return " ".join(parts)
+        texts += [op, describe(item)]
+    return " ".join(texts)

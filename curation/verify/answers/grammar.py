@@ -101,13 +101,13 @@ class ExpressionParser:
         if self.at("_"):
             return self.in_base(text)
         mantissa, _, exponent = text.lower().partition("e")
-        whole, point, part = mantissa.partition(".")
-        value = Fraction(int((whole + part) or "0"), 10 ** len(part))
+        whole, point, decimals = mantissa.partition(".")
+        value = Fraction(int((whole + decimals) or "0"), 10 ** len(decimals))
         if exponent:
             shift = int(exponent)
-            return num(value * Fraction(10) ** shift, len(part) - shift)
+            return num(value * Fraction(10) ** shift, len(decimals) - shift)
         if point:
-            return num(value, len(part))
+            return num(value, len(decimals))
         return self.mixed_number(value) or num(value)
 
     def mixed_number(self, whole: Fraction) -> Expr | None:
@@ -117,18 +117,18 @@ class ExpressionParser:
             saved, tokens = self.position, list(self.tokens)
             self.position += 1
             try:
-                top, below = self.digit_group(), self.digit_group()
+                top, bottom = self.digit_group(), self.digit_group()
             except AnswerParseError:
-                top = below = sym("?")
-            plain = top.op == below.op == "num" and top.value.denominator == below.value.denominator == 1
-            if plain and 0 < top.value < below.value and not self.at("^"):
-                return num(whole + top.value / below.value)
+                top = bottom = sym("?")
+            plain = top.op == bottom.op == "num" and top.value.denominator == bottom.value.denominator == 1
+            if plain and 0 < top.value < bottom.value and not self.at("^"):
+                return num(whole + top.value / bottom.value)
             self.position, self.tokens = saved, tokens
         elif token.kind == "num" and token.text.isdigit() and self.peek(1).text == "/" and self.peek(2).kind == "num":
-            below_text = self.peek(2).text
-            if below_text.isdigit() and 0 < int(token.text) < int(below_text):
+            bottom_text = self.peek(2).text
+            if bottom_text.isdigit() and 0 < int(token.text) < int(bottom_text):
                 self.position += 3
-                return num(whole + Fraction(int(token.text), int(below_text)))
+                return num(whole + Fraction(int(token.text), int(bottom_text)))
         return None
 
     def in_base(self, digits: str) -> Expr:
@@ -192,13 +192,13 @@ class ExpressionParser:
         try:
             top = argument()
             self.expect("," if is_call else "^")
-            below = argument()
+            bottom = argument()
             if is_call:
                 self.expect(")")
         except AnswerParseError:
             self.position = saved
             return None
-        return fn("binomial", top, below)
+        return fn("binomial", top, bottom)
 
     def raw_group(self) -> str:
         """Return the text of a subscript."""
@@ -207,15 +207,15 @@ class ExpressionParser:
                 raise AnswerParseError("a name without its index")
             return self.next().text
         self.position += 1
-        level, parts = 1, []
+        level, texts = 1, []
         while level:
             token = self.next()
             if token.kind == "eof":
                 raise AnswerParseError("unfinished subscript")
             level += (token.text == "{") - (token.text == "}")
             if level and token.text not in ("{", "}"):
-                parts.append(token.text)
-        return _index_in_order("".join(parts))
+                texts.append(token.text)
+        return _index_in_order("".join(texts))
 
     def word(self, word: str) -> Expr:
         lower = word.lower()
@@ -229,16 +229,16 @@ class ExpressionParser:
             match = _FUNCTION_IN_WORD.fullmatch(word)
         if match is not None:
             before, function, after = match.groups()
-            parts = [Token("sym", before)] if before else []
-            parts.append(Token("const", "pi") if function == "pi" else Token("fun", function))
+            tokens = [Token("sym", before)] if before else []
+            tokens.append(Token("const", "pi") if function == "pi" else Token("fun", function))
             if after:
-                parts.append(
+                tokens.append(
                     Token("fun", after) if after in FUNCTIONS else Token("word" if len(after) > 1 else "sym", after)
                 )
         else:
             start = self.tokens[self.position - 1].at
-            parts = [Token("sym", letter, start + at) for at, letter in enumerate(word)]
-        self.tokens[self.position - 1 : self.position] = parts
+            tokens = [Token("sym", letter, start + at) for at, letter in enumerate(word)]
+        self.tokens[self.position - 1 : self.position] = tokens
         self.position -= 1
         return self.atom()
 
@@ -305,11 +305,11 @@ class ExpressionParser:
     def command(self, name: str) -> Expr:
         if name == "frac":
             top = self.digit_group()
-            below = self.digit_group()
-            variable = _differentiates(top, below)
+            bottom = self.digit_group()
+            variable = _differentiates(top, bottom)
             if variable is not None and self.starts_factor():
                 return fn("diff", variable[0], num(variable[1]), self.term())
-            return divide(top, below)
+            return divide(top, bottom)
         if name == "sqrt":
             index: Expr | None = None
             if self.at("["):
@@ -339,7 +339,7 @@ class ExpressionParser:
         self.expect("^")
         high = self.group()
         value = fn(name, index, low, high, self.term())
-        indexed = any(index.name in _LETTERS.findall(other.partition("_")[2]) for other in ex.symbols(value))
+        indexed = any(index.name in _LETTERS.findall(symbol.partition("_")[2]) for symbol in ex.symbols(value))
         return sym(ex.show(_in_order(value))) if indexed else value  # of an unknown sequence: a name
 
     def limit(self) -> Expr:
@@ -382,8 +382,8 @@ class ExpressionParser:
                 inner -= 1
             elif width:
                 name = self.tokens[at + width - 1].text[-1:] if width == 1 else self.tokens[at + width - 1].text
-                alone = self.tokens[at - 1].text == "{" and level > 0
-                stand_in = [Token("num", "1")] if alone else []
+                is_alone = self.tokens[at - 1].text == "{" and level > 0
+                stand_in = [Token("num", "1")] if is_alone else []
                 self.tokens[at : at + width] = stand_in if level > 0 else [Token("end of integral", "")]
                 return sym(name)
         raise AnswerParseError("an integral without its d x")
@@ -456,14 +456,14 @@ class ExpressionParser:
         return self.factor()
 
     def denominator(self) -> Expr:
-        below = self.signed_factor()
+        bottom = self.signed_factor()
         while (
-            below.op != "num"
+            bottom.op != "num"
             and self.peek().kind in ("sym", "const", "word")
-            and below.op in ("sym", "pow", "mul", "const")
+            and bottom.op in ("sym", "pow", "mul", "const")
         ):
-            below = mul(below, self.factor())
-        return below
+            bottom = mul(bottom, self.factor())
+        return bottom
 
     def starts_factor(self) -> bool:
         token = self.peek()
@@ -513,8 +513,8 @@ class ExpressionParser:
             negative = self.next().text == "-"
             inner = self.exponent()
             return neg(inner) if negative else inner
-        below = self.name(self.next().text, indexed=False) if self.peek().kind == "sym" else self.atom()
-        return power(below, self.exponent_after()) if self.at("^") else below
+        base = self.name(self.next().text, indexed=False) if self.peek().kind == "sym" else self.atom()
+        return power(base, self.exponent_after()) if self.at("^") else base
 
     def exponent_after(self) -> Expr:
         self.position += 1
@@ -540,8 +540,8 @@ class ExpressionParser:
         inner = self.sum()
         if self.peek().kind == "cmd" and self.peek().text in ("over", "choose"):
             over = self.next().text == "over"
-            below = self.sum()
-            inner = divide(inner, below) if over else fn("binomial", inner, below)
+            bottom = self.sum()
+            inner = divide(inner, bottom) if over else fn("binomial", inner, bottom)
         return inner
 
     def atom(self) -> Expr:
@@ -600,18 +600,18 @@ def _index_in_order(index: str) -> str:
     return "".join(ordered).removeprefix("+")
 
 
-def _differentiates(top: Expr, below: Expr) -> tuple[Expr, int] | None:
+def _differentiates(top: Expr, bottom: Expr) -> tuple[Expr, int] | None:
     """Return the variable and the order of d/dx, d²/dx²."""
-    if top == sym("d") and below.op == "mul" and len(below.args) == 2:
-        order, letter = 1, below.args[1]
-    elif top.op == "pow" and top.args[0] == sym("d") and below.op == "mul" and len(below.args) == 2:
-        letter, exponent = below.args[1].args if below.args[1].op == "pow" else (below.args[1], ex.ONE)
+    if top == sym("d") and bottom.op == "mul" and len(bottom.args) == 2:
+        order, letter = 1, bottom.args[1]
+    elif top.op == "pow" and top.args[0] == sym("d") and bottom.op == "mul" and len(bottom.args) == 2:
+        letter, exponent = bottom.args[1].args if bottom.args[1].op == "pow" else (bottom.args[1], ex.ONE)
         if exponent != top.args[1] or exponent.op != "num" or not 1 <= exponent.value <= 4:
             return None
         order = int(exponent.value)
     else:
         return None
-    return (letter, order) if below.args[0] == sym("d") and letter.op == "sym" else None
+    return (letter, order) if bottom.args[0] == sym("d") and letter.op == "sym" else None
 
 
 def _in_order(expr: Expr) -> Expr:

@@ -1,4 +1,4 @@
-"""Labels (names before "=" or ":"), and joined items."""
+"""Reads labels (names before "=" or ":") and joined items."""
 
 from __future__ import annotations
 
@@ -94,17 +94,22 @@ def _call(form: Form) -> tuple[str, str] | None:
 
 def with_argument_of(reference: Relation, answer: Relation) -> Relation:
     """Return f(n) = 2n + 1 with the reference's argument: f(m) = 2m + 1."""
-    ours, theirs = _call(reference.items[0]), _call(answer.items[0])
-    if ours is None or theirs is None or ours[0] != theirs[0] or not (ours[1] + theirs[1]).isalpha():
+    reference_call, answer_call = _call(reference.items[0]), _call(answer.items[0])
+    if (
+        reference_call is None
+        or answer_call is None
+        or reference_call[0] != answer_call[0]
+        or not (reference_call[1] + answer_call[1]).isalpha()
+    ):
         return answer
     values = [item for item in answer.items[1:] if isinstance(item, Value)]
-    if len(values) + 1 < len(answer.items) or ours[1] == theirs[1]:
+    if len(values) + 1 < len(answer.items) or reference_call[1] == answer_call[1]:
         return answer
     inside = [letters_in(value.expr) for value in values]
-    if any(ours[1] in letters or (letters - symbols(value.expr)) & {theirs[1]}
+    if any(reference_call[1] in letters or (letters - symbols(value.expr)) & {answer_call[1]}
            for letters, value in zip(inside, values, strict=True)):  # fmt: skip
         return answer
-    renamed = (Value(rename(value.expr, {theirs[1]: sym(ours[1])}), value.unit) for value in values)
+    renamed = (Value(rename(value.expr, {answer_call[1]: sym(reference_call[1])}), value.unit) for value in values)
     return Relation((reference.items[0], *renamed), answer.ops)
 
 
@@ -130,8 +135,8 @@ def join_items(forms: list[Form], joints: list[str]) -> Form:
         labelled = (Relation((first.items[0], form), first.ops, first.source) for form in forms[1:])
         return Sequence((first, *labelled), "{}" if "or" in joints else "")
     if isinstance(first, Relation) and first.ops == ("!=",) and all(isinstance(form, Value) for form in forms[1:]):
-        others = (Relation((first.items[0], form), ("!=",), first.source) for form in forms[1:])
-        return Union((first, *others), is_conjunction=True)
+        exclusions = (Relation((first.items[0], form), ("!=",), first.source) for form in forms[1:])
+        return Union((first, *exclusions), is_conjunction=True)
     conditions = all(is_condition(form) for form in forms)
     if conditions and not all(isinstance(form, Sequence) for form in forms):
         return Union(tuple(forms), is_conjunction="or" not in joints)

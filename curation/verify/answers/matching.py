@@ -47,7 +47,7 @@ MAX_SIGNS = 5
 
 
 class Matcher(Values):
-    """Compares one answer with one reference; use a new object per pair."""
+    """Compares an answer with a reference; use a new object per pair."""
 
     def match(self, reference: Form, answer: Form) -> bool:
         """Return whether two forms are the same answer."""
@@ -191,32 +191,37 @@ class Matcher(Values):
 
     def _match_regions(self, reference: Form, answer: Form) -> bool | None:
         try:
-            left_pieces, right_pieces = parse_region(reference, tuples=True), parse_region(answer, tuples=True)
+            left_intervals, right_intervals = parse_region(reference, tuples=True), parse_region(answer, tuples=True)
         except NotARegion as error:
             self.doubtful |= isinstance(error, UnsolvedRegion)
             return None
-        if len(left_pieces) != len(right_pieces):
+        if len(left_intervals) != len(right_intervals):
             return False
-        if not left_pieces and not isinstance(reference, Words) and not isinstance(answer, Words):
-            return None  # two conditions that nothing fulfils are compared as they are written
+        if not left_intervals and not isinstance(reference, Words) and not isinstance(answer, Words):
+            return None  # two conditions without solutions are compared as written
         names = unknowns(reference), unknowns(answer)
         clash = bool(names[0] and names[1]) and (names[0] != names[1] or not self._same_subjects(reference, answer))
-        pieces = list(zip(left_pieces, right_pieces, strict=True))
+        pairs = list(zip(left_intervals, right_intervals, strict=True))
         ends: list[list[Form]] = [
-            [Value(end) for piece in side for end in (piece.low, piece.high)] for side in (left_pieces, right_pieces)
+            [Value(end) for interval in side for end in (interval.low, interval.high)]
+            for side in (left_intervals, right_intervals)
         ]
-        same = all(_same_kind(*pair) for pair in pieces) and self.match_parts(*ends)
-        unlike = [left for left, right in pieces if _includes(left) != _includes(right)]
+        same = all(_same_kind(*pair) for pair in pairs) and self.match_parts(*ends)
+        unlike = [left for left, right in pairs if _includes(left) != _includes(right)]
         if same and unlike:
-            # if the question states which intervals it wants, the reference has those, and there is no doubt
-            self.doubtful |= any(self.question.includes_ends not in _includes(piece) for piece in unlike)
+            # no doubt if the question states which intervals it wants, and the reference has those
+            self.doubtful |= any(self.question.includes_ends not in _includes(interval) for interval in unlike)
             return False
         self.doubtful |= same and clash
         return same and not clash
 
     def _same_subjects(self, reference: Form, answer: Form) -> bool:
         left, right = subjects(reference), subjects(answer)
-        return not left or not right or all(any(self.is_same(one, other) for other in right) for one in left)
+        return (
+            not left
+            or not right
+            or all(any(self.is_same(left_subject, right_subject) for right_subject in right) for left_subject in left)
+        )
 
     # relations
 
@@ -254,40 +259,40 @@ class Matcher(Values):
         same = len(sides[0]) != len(sides[1]) or self.match(sides[0][1], sides[1][1])
         return same or all(_is_rounded_from(*side) for side in sides)
 
-    def _not_naming(self, relation: Relation, other: Form) -> bool:
-        """Return whether ``other`` lacks the variable on the left side."""
+    def _not_naming(self, relation: Relation, form: Form) -> bool:
+        """Return whether a form lacks the variable on the left side."""
         left = relation.items[0]
-        if isinstance(left, Value) and left.expr.op == "sym" and isinstance(other, Value):
-            return left.expr.name not in symbols(other.expr)
+        if isinstance(left, Value) and left.expr.op == "sym" and isinstance(form, Value):
+            return left.expr.name not in symbols(form.expr)
         return True
 
     def _match_two_relations(self, reference: Relation, answer: Relation) -> bool:
         names = left_name(reference), left_name(answer)
         is_naming = None not in names and set(reference.ops + answer.ops) <= {"=", ":", "in"}
         if is_naming:
-            other = with_argument_of(reference, answer)
-            if self.match(reference.items[-1], other.items[-1]):
-                clash = names[0] != left_name(other) and labels_clash(reference, other)
-                clash |= not (self._steps_agree(reference, other) and self._steps_agree(other, reference))
+            renamed = with_argument_of(reference, answer)
+            if self.match(reference.items[-1], renamed.items[-1]):
+                clash = names[0] != left_name(renamed) and labels_clash(reference, renamed)
+                clash |= not (self._steps_agree(reference, renamed) and self._steps_agree(renamed, reference))
                 if not clash:
                     return True
                 self.doubtful = True
         return self._match_equations(reference, answer)
 
-    def _steps_agree(self, chain: Relation, other: Relation) -> bool:
-        """Return whether each b in a = b = c equals c or is in the other chain."""
-        if min(len(chain.items), len(other.items)) < 3:
+    def _steps_agree(self, first: Relation, second: Relation) -> bool:
+        """Return whether each b in a = b = c equals c or is in the second chain."""
+        if min(len(first.items), len(second.items)) < 3:
             return True
         return all(
-            any(self.match(step, item) for item in (chain.items[-1], *other.items)) for step in chain.items[1:-1]
+            any(self.match(step, item) for item in (first.items[-1], *second.items)) for step in first.items[1:-1]
         )
 
     def _match_chains(self, reference: Relation, answer: Relation) -> bool:
         """Return whether two chains are the same, or reversed: a < b, b > a."""
         backwards = Relation(tuple(reversed(answer.items)), tuple(FLIP.get(op, op) for op in reversed(answer.ops)))
-        for other in (answer, backwards):
-            if reference.ops == other.ops and all(
-                self.match(left, right) for left, right in zip(reference.items, other.items, strict=True)
+        for candidate in (answer, backwards):
+            if reference.ops == candidate.ops and all(
+                self.match(left, right) for left, right in zip(reference.items, candidate.items, strict=True)
             ):
                 return True
         return False
@@ -297,8 +302,8 @@ class Matcher(Values):
         left_sides, right_sides = _sides(reference), _sides(answer)
         if left_sides is None or right_sides is None:
             return self._match_chains(reference, answer)
-        op, other = reference.ops[0], answer.ops[0]
-        if op != other and op != FLIP.get(other):
+        op, answer_op = reference.ops[0], answer.ops[0]
+        if op != answer_op and op != FLIP.get(answer_op):
             return False
         if op not in FLIP:
             return False
@@ -310,7 +315,7 @@ class Matcher(Values):
             return False
         if op in ("=", "!="):
             return self.decide("equation", True)
-        return self.decide("inequality", (factor > 0) == (op == other))
+        return self.decide("inequality", (factor > 0) == (op == answer_op))
 
     def _factor_sign(self, left: Expr, right: Expr) -> int | None:
         """Return the sign of the constant c ≠ 0 with left = c·right everywhere."""
@@ -354,17 +359,21 @@ class Matcher(Values):
 
 
 def _same_kind(left: Interval, right: Interval) -> bool:
-    """Return whether two intervals end in the same infinities."""
+    """Return whether two intervals have the same infinite ends."""
     ends = (left.low, right.low), (left.high, right.high)
-    return all(one == other for one, other in ends if has(one, "const", "inf") or has(other, "const", "inf"))
+    return all(
+        left_end == right_end
+        for left_end, right_end in ends
+        if has(left_end, "const", "inf") or has(right_end, "const", "inf")
+    )
 
 
-def _includes(piece: Interval) -> tuple[bool, bool]:
-    return piece.includes_low, piece.includes_high
+def _includes(interval: Interval) -> tuple[bool, bool]:
+    return interval.includes_low, interval.includes_high
 
 
 def as_sequence(form: Form) -> Sequence | None:
-    """Return a form as a sequence, a single answer as one item, a conjunction as None."""
+    """Return a form as a sequence, a single answer as one item; None for a conjunction."""
     if isinstance(form, Sequence):
         return form
     if isinstance(form, Union):
@@ -373,7 +382,7 @@ def as_sequence(form: Form) -> Sequence | None:
 
 
 def expand_signs(form: Sequence) -> list[Form]:
-    """Return the items with ± expanded, without repetition in sets or after ±."""
+    """Return the items with ± expanded, without repetitions in sets and after ±."""
     items: list[Form] = []
     for item in form.items:
         if isinstance(item, Value) and _has_sign(item):
@@ -402,13 +411,13 @@ def _sign_choices(form: Sequence) -> list[Form]:
     return list(dict.fromkeys(Sequence(tuple(choice), form.brackets) for choice in itertools.product(*options)))
 
 
-def _as_vector(form: Form, other: Form) -> Form:
+def _as_vector(form: Form, counterpart: Form) -> Form:
     """Return a sum of unit vectors as a tuple next to a tuple or column."""
-    if not isinstance(form, Value) or not isinstance(other, Sequence | Matrix):
+    if not isinstance(form, Value) or not isinstance(counterpart, Sequence | Matrix):
         return form
-    size = len(other.items) if isinstance(other, Sequence) else len(other.rows)
+    size = len(counterpart.items) if isinstance(counterpart, Sequence) else len(counterpart.rows)
     vector = components(form.expr, size) if not form.unit else None
-    return Sequence(tuple(Value(part) for part in vector), "()") if vector is not None else form
+    return Sequence(tuple(Value(coordinate) for coordinate in vector), "()") if vector is not None else form
 
 
 def _is_pair(form: Form) -> bool:
@@ -459,20 +468,20 @@ def _as_rows(form: Form) -> tuple[tuple[Expr, ...], ...] | None:
 def numerator(expr: Expr) -> tuple[Expr, Expr]:
     """Return numerator and denominator, both without quotients."""
     if expr.op == "pow" and expr.args[1].op == "num" and expr.args[1].value < 0:
-        top, below = numerator(expr.args[0])
-        return power(below, neg(expr.args[1])), power(top, neg(expr.args[1]))
+        top, bottom = numerator(expr.args[0])
+        return power(bottom, neg(expr.args[1])), power(top, neg(expr.args[1]))
     if expr.op not in ("add", "mul"):
         return expr, num(1)
-    top, below = numerator(expr.args[0])
+    top, bottom = numerator(expr.args[0])
     for arg in expr.args[1:]:
-        other_top, other_below = numerator(arg)
+        next_top, next_bottom = numerator(arg)
         if expr.op == "mul":
-            top, below = mul(top, other_top), mul(below, other_below)
-        elif below == other_below:
-            top = add(top, other_top)
+            top, bottom = mul(top, next_top), mul(bottom, next_bottom)
+        elif bottom == next_bottom:
+            top = add(top, next_top)
         else:
-            top, below = add(mul(top, other_below), mul(other_top, below)), mul(below, other_below)
-    return top, below
+            top, bottom = add(mul(top, next_bottom), mul(next_top, bottom)), mul(bottom, next_bottom)
+    return top, bottom
 
 
 def _is_approximated(form: Form) -> TypeGuard[Relation]:

@@ -1,4 +1,4 @@
-"""Matrices, their sums and products; vectors as sums of i, j and k."""
+"""Reads matrices, their sums and products, and vectors as sums of i, j and k."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def read_matrix(tokens: list[Token]) -> Matrix:
             raise AnswerParseError("matrices of two sizes")
         else:
             total = tuple(
-                tuple(add(left, right) for left, right in zip(row, other, strict=True))
-                for row, other in zip(total, rows, strict=True)
+                tuple(add(left, right) for left, right in zip(row, other_row, strict=True))
+                for row, other_row in zip(total, rows, strict=True)
             )
     if total is None:
         raise AnswerParseError("no matrix")
@@ -113,8 +113,8 @@ def components(expr: Expr, size: int = 0) -> tuple[Expr, ...] | None:
         expr = replaced(expr, lambda node: sym("i") if node == const("i") else None)
     names = {axis: name for name, axis in axes.items()} | ({0: "i"} if 0 not in axes.values() else {})
     zero = {name: num(0) for name in names.values()}
-    parts = []
+    coordinates = []
     for axis in range(max(3 if 2 in names else 2, size)):
-        parts.append(rename(expr, zero | {names[axis]: num(1)}) if axis in names else num(0))
-    rebuilt = add(*(mul(part, sym(names[axis])) for axis, part in enumerate(parts) if axis in names))
-    return tuple(parts) if compare_expressions(expr, rebuilt).is_equal else None
+        coordinates.append(rename(expr, zero | {names[axis]: num(1)}) if axis in names else num(0))
+    rebuilt = add(*(mul(coordinate, sym(names[axis])) for axis, coordinate in enumerate(coordinates) if axis in names))
+    return tuple(coordinates) if compare_expressions(expr, rebuilt).is_equal else None

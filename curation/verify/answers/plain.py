@@ -23,42 +23,40 @@ DECIMAL_COMMA_LANGUAGES = frozenset(
 
 _INTEGER = re.compile(r"-?\d{1,30}")
 _PLAIN = re.compile(
-    r"\s*\$?\s*(?:(?P<sign>[-+−])\s*)?\$?"
-    r"(?:(?P<whole>[1-9]\d{0,2}(?:,\d{3})+|\d+)(?:\.(?P<part>\d+))?(?:\s?/\s?(?P<den>\d+))?"
+    r"\s*\$?\s*(?:(?P<sign>[-+])\s*)?\$?"
+    r"(?:(?P<whole>[1-9]\d{0,2}(?:,\d{3})+|\d+)(?:\.(?P<decimals>\d+))?(?:\s?/\s?(?P<denominator>\d+))?"
     r"|\\[dt]?frac\{(?P<top>\d+)\}\{(?P<bottom>\d+)\})"
     r"\s*\.?\s*\$?\s*\.?\s*"
 )
 
 
 def parse_plain_number(text: str, lang: str) -> WrittenNumber | None:
-    """Return the number that ``text`` plainly is, or None."""
-    if len(text) > MAX_QUICK_CHARS:
-        return None
-    if not text.isascii():
+    """Return a text's number if it is a plain one."""
+    if len(text) > MAX_QUICK_CHARS or not text.isascii():
         return None
     match = _PLAIN.fullmatch(text)
     if match is None:
         return None
-    sign, whole, part, den, top, bottom = match.groups()
+    sign, whole, decimals, denominator, numerator, bottom = match.groups()
     places = None
     if whole is None:
         if int(bottom) == 0:
             return None
-        value = Fraction(int(top), int(bottom))
+        value = Fraction(int(numerator), int(bottom))
     else:
-        if lang in DECIMAL_COMMA_LANGUAGES and ("," in whole or (part and len(part) == 3)):
+        if lang in DECIMAL_COMMA_LANGUAGES and ("," in whole or (decimals and len(decimals) == 3)):
             return None
         value = Fraction(int(whole.replace(",", "")))
-        if part is not None:
-            if den is not None:
+        if decimals is not None:
+            if denominator is not None:
                 return None
-            places = len(part)
-            value += Fraction(int(part), 10**places)
-        elif den is not None:
-            if int(den) == 0 or "," in whole:
+            places = len(decimals)
+            value += Fraction(int(decimals), 10**places)
+        elif denominator is not None:
+            if int(denominator) == 0 or "," in whole:
                 return None
-            value /= int(den)
-    return WrittenNumber(-value if sign in ("-", "−") else value, places)
+            value /= int(denominator)
+    return WrittenNumber(-value if sign == "-" else value, places)
 
 
 def quick_compare(

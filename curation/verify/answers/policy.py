@@ -1,11 +1,11 @@
-"""When a rounded number counts as the number itself, and the result of a comparison.
+"""Decides when a rounded number counts as the number itself.
 
-The statement's ``rounding`` goes first. The other rules count significant digits:
+The statement's ``rounding`` comes first. The other rules count significant digits:
 
   - two exact numbers must be equal (5042 is not 15840/π), and no decimal approximates an integer reference;
-  - exact reference, decimal answer: the answer must be the reference rounded (cut, from `TRUNCATION_DIGITS` on) and
-    have `ANSWER_DIGITS`;
-  - decimal reference, exact answer: the reference must be the answer rounded and have `REFERENCE_DIGITS`, or
+  - exact reference, decimal answer: the answer must be the reference rounded (or cut, from `TRUNCATION_DIGITS` on),
+    with `ANSWER_DIGITS`;
+  - decimal reference, exact answer: the reference must be the answer rounded, with `REFERENCE_DIGITS`, or
     `FLOAT_DIGITS` for an integer answer;
   - two decimals: the answer must round to the reference, which has `DECIMAL_DIGITS` and no more places;
   - a reference of `FLOAT_DIGITS` is a float's print-out: an answer rounded to `FLOAT_ANSWER_DIGITS` counts;
@@ -107,14 +107,14 @@ def compare_rounded(
         return False, False
     if reference.is_exact or (reference.significant_digits >= FLOAT_DIGITS and not answer.is_exact):
         near = rounds_to(reference.value, answer)
-        least = ANSWER_DIGITS if reference.is_exact else FLOAT_ANSWER_DIGITS
+        min_digits = ANSWER_DIGITS if reference.is_exact else FLOAT_ANSWER_DIGITS
         if reference.is_exact and reference.value.denominator == 1:
             return False, near
-        return near and answer.significant_digits >= least, near
+        return near and answer.significant_digits >= min_digits, near
     near = rounds_to(answer.value, reference)
     if answer.is_exact:
-        least = FLOAT_DIGITS if answer.value.denominator == 1 else REFERENCE_DIGITS
-        return near and reference.significant_digits >= least, near
+        min_digits = FLOAT_DIGITS if answer.value.denominator == 1 else REFERENCE_DIGITS
+        return near and reference.significant_digits >= min_digits, near
     if (answer.places or 0) < (reference.places or 0):
         return False, rounds_to(reference.value, answer)
     return near and reference.significant_digits >= DECIMAL_DIGITS, near

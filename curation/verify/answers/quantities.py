@@ -40,8 +40,8 @@ def parse_value(tokens: list[Token]) -> Value:
     if at is None:
         at = len(tokens)
     number, unit_tokens = tokens[:at], tokens[at:]
-    bare = frozenset(token.at for token in number)
-    places_of_unit = frozenset(token.at for token in unit_tokens)
+    number_positions = frozenset(token.at for token in number)
+    unit_positions = frozenset(token.at for token in unit_tokens)
     while number and number[-1].text in ("space", "-", "*") and number[-1].kind == "op" and unit_tokens:
         number = number[:-1]
     unit = "".join(f" {token.text}" if token.kind in ("text", "word") else token.text for token in unit_tokens)
@@ -56,16 +56,16 @@ def parse_value(tokens: list[Token]) -> Value:
     value = _expression(number)
     spelled = parse_number_words(unit.strip(" ()")) if unit.strip() else None
     if spelled is not None and num(spelled) == value:
-        return Value(value, sign, bare | places_of_unit)
+        return Value(value, sign, number_positions | unit_positions)
     share_of = unit.strip().lower().removeprefix("per ")
     if sign == "%" and (is_counted_thing(share_of) or (share_of != unit.strip() and is_unit(share_of))):
-        return Value(value, f"% {unit.strip().lower()}", bare | places_of_unit)
+        return Value(value, f"% {unit.strip().lower()}", number_positions | unit_positions)
     scale, unit = _split_scale(unit)
     unit = sign + unit.strip().lower() if sign == "deg" else sign + unit
     unit = normalise_unit(unit) if unit.strip() else ""
     if not is_known(unit) and not (is_counted_thing(unit) and not sign):
-        return Value(value, sign, bare)
-    return Value(mul(value, num(scale)) if scale != 1 else value, unit, bare | places_of_unit)
+        return Value(value, sign, number_positions)
+    return Value(mul(value, num(scale)) if scale != 1 else value, unit, number_positions | unit_positions)
 
 
 def _split_scale(unit: str) -> tuple[Fraction, str]:
@@ -120,7 +120,7 @@ def _unit_start(tokens: list[Token]) -> int | None:
                 return position
         elif token.kind == "text" or (token.kind == "word" and _is_unit_word(token.text, tokens[position - 1])):
             rest = tokens[position:]
-            if all(other.kind in _UNIT_KINDS or other.text in _UNIT_SIGNS for other in rest):
+            if all(following.kind in _UNIT_KINDS or following.text in _UNIT_SIGNS for following in rest):
                 return position
     return None
 

@@ -1,4 +1,4 @@
-"""Reads what a statement asks of its answer's form: the quantity, its unit, rounding, options.
+"""Reads which form of answer a statement asks for: quantity, unit, rounding, options.
 
 A field without explicit wording (`curation.languages.vocabulary`) changes no comparison.
 
@@ -33,9 +33,9 @@ _SIGNS = tuple(
         "m/s km/h kmh km/s cm/s m/min ft/s mi/h m/s^2 g/cm^3 kg/m^3 mph"
     ).split()
 )
-"""Signs of units; single letters are read only in brackets and after a blank."""
+"""Signs of units."""
 
-_LETTERS = ("m", "s", "g", "h", "L")
+_LETTERS = ("m", "s", "g", "h", "L")  # read only in brackets and after a blank
 _IN_FORMULAS = r"(?<![A-Za-z\\])<names>\s*\\in\s*\\mathbb\s*\{?\s*[ZN]"
 _POSITIVE_IN_FORMULAS = (
     r"(?<![A-Za-z\\])<names>\s*\\in\s*\\mathbb\s*\{?\s*"
@@ -45,7 +45,7 @@ _POSITIVE_IN_FORMULAS = (
 
 @dataclass(frozen=True, slots=True)
 class QuestionWords:
-    """A language's expressions by field of `Questions`, and the meaning of their blanks."""
+    """A language's expressions by field of `Questions`, and its units and numbers."""
 
     expressions: dict[str, tuple[re.Pattern[str], ...]]
     unit_name: re.Pattern[str]
@@ -60,7 +60,7 @@ class QuestionWords:
     numbers: dict[str, int]
     """Words of <number> → value."""
     joiner: re.Pattern[str]
-    """What is between two <names>."""
+    """Separator of two <names>."""
 
     def matches(self, field: str, text: str) -> Iterator[re.Match[str]]:
         """Yield the matches of a field's expressions, in order."""
@@ -73,10 +73,10 @@ class QuestionWords:
 
     def unit(self, match: re.Match[str]) -> str | None:
         """Return the normalised unit at the start of a <unit> match."""
-        found = self._simple_unit(match["unit"])
-        if found is None:
+        simple = self._simple_unit(match["unit"])
+        if simple is None:
             return None
-        unit, rest = found
+        unit, rest = simple
         per = self.per.match(rest)
         if per is None:
             return unit
@@ -85,17 +85,17 @@ class QuestionWords:
 
     def _simple_unit(self, text: str) -> tuple[str, str] | None:
         """Return the unit and power at a text's start, and the rest."""
-        before = self.power.match(text)
-        match = self.unit_name.match(text, before.end() if before else 0)
+        power_before = self.power.match(text)
+        match = self.unit_name.match(text, power_before.end() if power_before else 0)
         if match is None:
             return None
         name = match.group().strip()
         unit = next((self.units[group] for group, word in match.groupdict().items() if word is not None), None)
         unit = unit if unit is not None else normalise_unit(name)
-        behind = None if before else self.power.match(text, match.end())
-        power = before or behind
+        power_after = None if power_before else self.power.match(text, match.end())
+        power = power_before or power_after
         unit = f"{unit}^{self.powers[power['power'].lower()]}" if power and unit else unit
-        end = behind.end() if behind else match.end()
+        end = power_after.end() if power_after else match.end()
         return (unit, text[end:]) if unit and is_known(unit) else None
 
 
@@ -109,10 +109,12 @@ def question_words(code: str) -> QuestionWords:
         {word.lower(): int(at) for at, words in lang.units.powers.items() for word in words},
     )
     unit_name, units = _units(lang)
-    own = lang.questions
-    places = {f"place{number}": int(at) for number, at in enumerate(own.places)}
-    longest = sorted(zip(places, own.places, strict=True), key=lambda item: -max(map(len, own.places[item[1]])))
-    place = "|".join(f"(?P<{group}>{'|'.join(own.places[at])})" for group, at in longest)
+    questions = lang.questions
+    places = {f"place{number}": int(at) for number, at in enumerate(questions.places)}
+    longest = sorted(
+        zip(places, questions.places, strict=True), key=lambda item: -max(map(len, questions.places[item[1]]))
+    )
+    place = "|".join(f"(?P<{group}>{'|'.join(questions.places[at])})" for group, at in longest)
     end = r"(?!\w)" if lang.spaced else ""
     joiners = "|".join((*lang.answers.and_words, "and", r"\\text\s*\{\s*and\s*\}"))
     apart = r"\s+" if lang.spaced else r"\s*"
@@ -137,13 +139,13 @@ def question_words(code: str) -> QuestionWords:
         "positive": (_POSITIVE_IN_FORMULAS,),
     }
     expressions = {
-        item.name: _compile((*getattr(own, item.name), *further.get(item.name, ())), blanks)
+        item.name: _compile((*getattr(questions, item.name), *further.get(item.name, ())), blanks)
         for item in fields(Questions)
         if item.name != "places"
     }
     space, end = (r"\s+", r"(?!\w)") if lang.spaced else (r"\s*", "")
     power = re.compile(rf"\s*(?P<power>{_any(powers) or '(?!)'})\.?{end}\s*", re.IGNORECASE)
-    per = re.compile(rf"(?:{space}(?:{'|'.join(own.per) or '(?!)'}){space}|\s*/\s*)", re.IGNORECASE)
+    per = re.compile(rf"(?:{space}(?:{'|'.join(questions.per) or '(?!)'}){space}|\s*/\s*)", re.IGNORECASE)
     return QuestionWords(
         expressions,
         unit_name,
@@ -181,7 +183,7 @@ def _units(lang: Language) -> tuple[re.Pattern[str], dict[str, str]]:
     for words in lang.units.written.values():
         for word in words:
             named.setdefault(normalise_unit(word), set()).add(re.escape(word))
-    if lang.spaced:  # a lone character means too much: 分 is a minute, a cent and a point
+    if lang.spaced:  # a single character is ambiguous: 分 is a minute, a cent and a point
         for name, words in lang.units.beside_numbers.items():
             named.setdefault(normalise_unit(name), set()).update(word for word in words if len(word) > 1)
     units = {f"unit{number}": unit for number, unit in enumerate(named) if unit not in ("", "%") and is_known(unit)}
@@ -249,10 +251,10 @@ NOTHING_ASKED = QuestionForm()
 
 
 def read_question(statement: str | None, lang: str = "en") -> QuestionForm:
-    """Return the form of answer that a statement asks for, or `NOTHING_ASKED`.
+    """Return the form of answer that a statement asks for.
 
     Args:
-        lang: its ISO 639-1 code; hanzi are read as Chinese, a language without a file as English.
+        lang: an ISO 639-1 code; hanzi are read as Chinese, languages without a file as English.
     """
     return _read(statement, lang) if statement and not statement.isspace() else NOTHING_ASKED
 
@@ -289,9 +291,9 @@ def stem(word: str) -> str:
 
 def _stems(text: str) -> frozenset[str]:
     """Return a text's words, stems and numbers, small ones also in words."""
-    found = [word.replace(",", "").lower() for word in WORDS.findall(text)]
-    small = {name for name, value in NUMBER_WORDS.items() if name in found or str(value) in found}
-    return frozenset((*map(stem, found), *found, *map(stem, small), *(str(NUMBER_WORDS[name]) for name in small)))
+    tokens = [word.replace(",", "").lower() for word in WORDS.findall(text)]
+    small = {name for name, value in NUMBER_WORDS.items() if name in tokens or str(value) in tokens}
+    return frozenset((*map(stem, tokens), *tokens, *map(stem, small), *(str(NUMBER_WORDS[name]) for name in small)))
 
 
 WORDS = re.compile(r"\d[\d,]*(?:\.\d+)?|[^\W\d_]+")
@@ -300,8 +302,8 @@ _BASE = re.compile(r"\b(in|to|into) (?:base[ -](\d{1,2}|[a-z]{3,7})|(binary|octa
 
 def _base(asking: str) -> int | None:
     """Return the only base asked for, of a conversion its target."""
-    found = [(match[1].lower() == "in", (match[2] or match[3]).lower()) for match in _BASE.finditer(asking)]
-    names = {name for is_in, name in found if is_in == all(is_in for is_in, _ in found)}
+    targets = [(match[1].lower() == "in", (match[2] or match[3]).lower()) for match in _BASE.finditer(asking)]
+    names = {name for is_in, name in targets if is_in == all(is_in for is_in, _ in targets)}
     base = int(BASE_NAMES.get(name := names.pop(), name if name.isdigit() else 0)) if len(names) == 1 else 0
     return base if 2 <= base <= 36 else None
 
@@ -335,10 +337,10 @@ _SENTENCE = re.compile(r"(?<!\bM[rs]\.)(?<!\bMrs\.)(?<!\bDr\.)(?<=[.?!])\s+(?=[^
 
 def _asking_part(question: str, words: QuestionWords) -> str:
     sentences = [sentence for sentence in _SENTENCE.split(question) if sentence and sentence.strip()]
-    places = range(len(sentences) - 1, -1, -1)
-    last = next((at for at in places if "?" in sentences[at] or "？" in sentences[at]), None)
+    indices = range(len(sentences) - 1, -1, -1)
+    last = next((at for at in indices if "?" in sentences[at] or "？" in sentences[at]), None)
     if last is None:
-        last = next((at for at in places if words.has("asks", sentences[at])), 0)
+        last = next((at for at in indices if words.has("asks", sentences[at])), 0)
     return " ".join(sentences[last:])
 
 
@@ -357,17 +359,17 @@ def _without_markup(text: str) -> str:
 
 def _quantity(words: QuestionWords, asking: str) -> str | None:
     """Return the only formula asked for; None for a mere name or number."""
-    found: list[tuple[int, str]] = []
+    formulas: list[tuple[int, str]] = []
     for match in words.matches("formula", asking):
         joiner = words.joiner.match(asking, match.end())
         if joiner is not None and asking[joiner.end() : joiner.end() + 1] in ("$", "\\"):
             return None
         name = next(group for group in FORMULA_GROUPS if match[group] is not None)
         formula = _BLANK.sub("", match[name]).strip().rstrip("=?.,;:")
-        found.append((match.start(name), compact(normalise_latex(formula))))
-    if not found or len({formula for _, formula in found}) > 1:
+        formulas.append((match.start(name), compact(normalise_latex(formula))))
+    if not formulas or len({formula for _, formula in formulas}) > 1:
         return None
-    formula = found[0][1]
+    formula = formulas[0][1]
     is_name = len(formula) < 2 or formula.isdigit() or _NAMED.match(formula) is not None
     return None if is_name else formula
 

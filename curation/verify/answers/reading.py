@@ -1,6 +1,6 @@
 """Reads a text as the forms it may mean, the likeliest first.
 
-A comma between digits may separate thousands, decimals or items: language and digits decide. `left_out` accounts for
+A comma between digits may separate thousands, decimals or items: language and digits decide. `to_reading` accounts for
 each token: read, a declaration ("where k is an integer"), meaningless ("only"), or unread.
 """
 
@@ -16,7 +16,7 @@ from curation.verify.answers.expr import divide, fn, has, num, sym
 from curation.verify.answers.forms import (
     CASE_BRACKETS,
     Form,
-    Places,
+    Positions,
     Reading,
     Relation,
     Sequence,
@@ -62,7 +62,7 @@ _KINDS = {
 _RUN_TOGETHER = re.compile("|".join(sorted(filter(lambda word: word > "\u2e80", _KINDS), key=len, reverse=True)))
 FILLERS = frozenset("only about approximately approx roughly exactly around nearly rs usd eur is are angle triangle "
                     "the square values value equals therefore".split())  # fmt: skip
-"""Words around an answer without meaning."""
+"""Words without meaning next to an answer."""
 
 _BARS = frozenset(("|", ":"))
 _CHAFF = frozenset((*',;.:?"#()[]{}|&⟨⟩⇒', "space", "newline", "and", "or", "'or'", "{s", "}s"))
@@ -79,7 +79,7 @@ def parse_readings(text: str, lang: str) -> tuple[Reading, ...]:
     for variant in number_variants(text, lang):
         try:
             tokens = tokenise(variant)
-            reading = left_out(tokens, parse_form(tokens, 0))
+            reading = to_reading(tokens, parse_form(tokens, 0))
         except AnswerParseError:
             continue
         if reading not in readings:
@@ -112,7 +112,7 @@ def parse_form(tokens: list[Token], depth: int) -> Form:
         return _parse_relation(parts, ops, depth)
     parts, ops = split_tokens(tokens, frozenset(("to",)))
     if len(parts) == 2 and all(parts):
-        return Relation((parse_form(parts[0], depth + 1), parse_form(parts[1], depth + 1)), ("to",), places(ops))
+        return Relation((parse_form(parts[0], depth + 1), parse_form(parts[1], depth + 1)), ("to",), positions(ops))
     parts, ops = split_tokens(tokens, frozenset((":",)))
     if len(parts) > 1:
         return _parse_ratio_or_label(parts, ops, depth)
@@ -133,14 +133,14 @@ def _parse_list(parts: list[list[Token]], separators: list[str], depth: int) -> 
         raise AnswerParseError("nothing")
     forms = [_parse_item(part, depth) for part in with_modulus_each(item_tokens)]
     if len(forms) > 1 and all(part[0].text == "{s" and encloses_all(part) for part in item_tokens):
-        return Sequence(tuple(forms))  # sets of several answers, not conditions that hold together
+        return Sequence(tuple(forms))  # sets of several answers, not a conjunction of conditions
     return join_items(forms, joints)
 
 
 def _parse_item(part: list[Token], depth: int) -> Form:
     part = trim_tokens(part)
     if len(part) == 1 and part[0].text == "…":
-        return Words("…", "…", places(part))
+        return Words("…", "…", positions(part))
     if len(part) < 3 and part and part[-1].kind == "num" and part[-1].text[:2] == "00":
         raise AnswerParseError("a group of a long number's digits")
     return parse_form(part, depth + 1)
@@ -162,18 +162,18 @@ def _parse_set_expression(tokens: list[Token], depth: int) -> Form | None:
     kinds = [token.text for token in joints]
     if set(kinds) == {"∪"}:
         sides = [parse_form(part, depth + 1) for part in parts]
-        form: Form = Union(tuple(sides), False, places(joints))
+        form: Form = Union(tuple(sides), False, positions(joints))
         for head, op in zip(heads[::-1], ops[::-1], strict=True):
             relation = "in" if op.text == "∈" else "="
-            form = Relation((_parse_side(head, depth), form), (relation,), places([op])) if head else form
+            form = Relation((_parse_side(head, depth), form), (relation,), positions([op])) if head else form
         if len({left_name(part) for part in (form, *sides)} - {None}) > 1:
             raise AnswerParseError("a union of several things")
         return form
-    here = places([*joints, *ops])
+    here = positions([*joints, *ops])
     name = _parse_side(heads[0], depth) if heads else Words("x", "x")
     numbers = [[token.text for token in part if token.kind == "sym"] for part in parts if is_number_set(part)]
     if kinds == ["∖"] and numbers == [["R"]] and is_number_set(parts[0]):
-        return Relation((name, parse_form(parts[1], depth + 1)), ("notin",), here | places(parts[0]))
+        return Relation((name, parse_form(parts[1], depth + 1)), ("notin",), here | positions(parts[0]))
     if len(set(kinds)) > 1:
         raise AnswerParseError("a set difference")
     sets = [parse_form(part, depth + 1) for part in parts]
@@ -191,27 +191,30 @@ def _parse_relation(parts: list[list[Token]], signs: list[Token], depth: int) ->
         rest = _join(parts[1:], signs[1:])
         relation = ("in" if ops[0] == "∈" else "notin",)
         inner = _number_set(rest) if is_number_set(rest) else parse_form(rest, depth + 1)
-        return Relation((_parse_side(parts[0], depth, or_nothing=len(parts) == 2), inner), relation, places(signs[:1]))
+        return Relation(
+            (_parse_side(parts[0], depth, may_be_empty=len(parts) == 2), inner), relation, positions(signs[:1])
+        )
     if not parts[0] and ops[0] == "=":
         return parse_form(_join(parts[1:], signs[1:]), depth + 1)
     last = len(parts) - 1
     sides = [
-        _parse_side(part, depth, last=at == last, or_nothing=not at and ops[0] != "=") for at, part in enumerate(parts)
+        _parse_side(part, depth, last=at == last, may_be_empty=not at and ops[0] != "=")
+        for at, part in enumerate(parts)
     ]
     if isinstance(sides[-1], Value) and sides[-1].expr.name == "mod" and has(sides[-1].expr, "fn", "mod"):
         sides[-1] = replace(sides[-1], expr=fn("residue", *sides[-1].expr.args))
-    return Relation(tuple(sides), tuple(ops), places(signs))
+    return Relation(tuple(sides), tuple(ops), positions(signs))
 
 
 def _parse_approximation(parts: list[list[Token]], signs: list[Token], depth: int) -> Form:
     """Read a = b ≈ c as b approximated, a lone ≈ c as c, and name ≈ c as name = c."""
     at = next(position for position, sign in enumerate(signs) if sign.text == "~=")
     if at == 0 and len(signs) == 1 and not parts[0]:
-        return also_from(parse_form(parts[1], depth + 1), places(signs))
+        return also_from(parse_form(parts[1], depth + 1), positions(signs))
     if at == 0 and len(signs) == 1 and is_name(parts[0]):
-        return Relation((_parse_side(parts[0], depth), _parse_side(parts[1], depth)), ("=",), places(signs))
+        return Relation((_parse_side(parts[0], depth), _parse_side(parts[1], depth)), ("=",), positions(signs))
     exact = parse_form(_join(parts[: at + 1], signs[:at]), depth + 1)
-    return Relation((exact, parse_form(parts[at + 1], depth + 1)), ("~=",), places(signs[at:]))
+    return Relation((exact, parse_form(parts[at + 1], depth + 1)), ("~=",), positions(signs[at:]))
 
 
 def _parse_piecewise(tokens: list[Token], depth: int) -> Form:
@@ -230,7 +233,7 @@ def _parse_piecewise(tokens: list[Token], depth: int) -> Form:
         plain = not any(token.kind in ("text", "word") for token in condition)
         condition_form = parse_form(condition, depth + 1) if plain else words_from(condition)
         pairs.append(Sequence((parse_form(parts[0], depth + 1), condition_form), CASE_BRACKETS))
-    return Sequence(tuple(pairs), "{}", places(frame))
+    return Sequence(tuple(pairs), "{}", positions(frame))
 
 
 def _join(parts: list[list[Token]], signs: list[Token]) -> list[Token]:
@@ -240,11 +243,11 @@ def _join(parts: list[list[Token]], signs: list[Token]) -> list[Token]:
     return tokens
 
 
-def _parse_side(tokens: list[Token], depth: int, *, last: bool = False, or_nothing: bool = False) -> Form:
-    if not tokens and or_nothing:
+def _parse_side(tokens: list[Token], depth: int, *, last: bool = False, may_be_empty: bool = False) -> Form:
+    if not tokens and may_be_empty:
         return Words("", "")
     if not last and len(tokens) > 3 and tokens[0].kind == "sym" and is_call(tokens):
-        return Value(sym("".join(token.text for token in tokens)), source=places(tokens))
+        return Value(sym("".join(token.text for token in tokens)), source=positions(tokens))
     try:
         return parse_form(tokens, depth + 1)
     except AnswerParseError:
@@ -257,7 +260,7 @@ def _parse_ratio_or_label(parts: list[list[Token]], colons: list[Token], depth: 
     if not all(parts):
         raise AnswerParseError("a colon without a side")
     try:
-        sides = [Value(parse_expression(part), source=places(part)) for part in parts]
+        sides = [Value(parse_expression(part), source=positions(part)) for part in parts]
     except AnswerParseError:
         return Relation((words_from(parts[0]), parse_form(_join(parts[1:], colons[1:]), depth + 1)), (":",))
     if len(sides) == 2:
@@ -267,7 +270,7 @@ def _parse_ratio_or_label(parts: list[list[Token]], colons: list[Token], depth: 
 
 def _parse_single(tokens: list[Token], depth: int) -> Form:
     first, last = tokens[0], tokens[-1]
-    here = places(tokens)
+    here = positions(tokens)
     if first.kind == "empty" and len(tokens) == 1:
         return also_from(words("no solution"), here)
     if first.text in ("(", "[", "{", "{s", "⟨") and first.kind == "op" and encloses_all(tokens):
@@ -277,7 +280,7 @@ def _parse_single(tokens: list[Token], depth: int) -> Form:
     if first.kind == "sym" and first.text.isupper() and len(tokens) > 4:
         point = _parse_bracketed(tokens[1:], depth) if tokens[1].text == "(" and encloses_all(tokens[1:]) else None
         if first.text != "C" and isinstance(point, Sequence) and len(point.items) > 1:
-            return Relation((Value(sym(first.text), source=places([first])), point), (":",))
+            return Relation((Value(sym(first.text), source=positions([first])), point), (":",))
     if any(token.kind == "env" for token in tokens):
         return read_matrix(tokens)
     if all(token.kind in ("text", "word") for token in tokens):
@@ -309,7 +312,7 @@ def _number_set(tokens: list[Token]) -> Form:
 
 def _with_unit(form: Form, unit: str, *signs: Token) -> Form:
     if isinstance(form, Value) and form.unit in ("", unit):
-        return Value(form.expr, unit, form.source | places([*signs]))
+        return Value(form.expr, unit, form.source | positions([*signs]))
     return form
 
 
@@ -332,7 +335,7 @@ def _parse_bracketed(tokens: list[Token], depth: int) -> Form | None:
                 return Sequence((parse_form(head, depth + 1),), "{}")
             return parse_form(condition, depth + 1)
     if not inner:
-        return also_from(words("no solution"), places(tokens)) if is_set else None
+        return also_from(words("no solution"), positions(tokens)) if is_set else None
     if is_set and first == "{":
         return parse_form(inner, depth + 1)
     parts, _ = split_tokens(inner, frozenset((",", ";", "and")))
@@ -348,13 +351,13 @@ def _parse_bracketed(tokens: list[Token], depth: int) -> Form | None:
     return Sequence(items, first + last)
 
 
-def places(tokens: list[Token]) -> Places:
+def positions(tokens: list[Token]) -> Positions:
     """Return the positions of tokens."""
     return frozenset(token.at for token in tokens)
 
 
-def left_out(tokens: list[Token], form: Form) -> Reading:
-    """Return a form as a reading, with its declarations and what it left out."""
+def to_reading(tokens: list[Token], form: Form) -> Reading:
+    """Return a form as a reading, with its declarations and unread text."""
     declared: dict[str, str] = {}
     unread: list[str] = []
     names = names_in(form)
@@ -367,14 +370,14 @@ def left_out(tokens: list[Token], form: Form) -> Reading:
     return Reading(form, tuple(sorted(declared.items())), "".join(unread))
 
 
-def _runs_outside(tokens: list[Token], read: Places) -> Iterator[list[Token]]:
+def _runs_outside(tokens: list[Token], read: Positions) -> Iterator[list[Token]]:
     """Yield unread runs, except mere separators and brackets."""
     run: list[Token] = []
     for token in (*tokens, None):
         if token is not None and token.at not in read:
             run.append(token)
             continue
-        if any(other.kind != "op" or other.text not in _CHAFF for other in run):
+        if any(unread.kind != "op" or unread.text not in _CHAFF for unread in run):
             yield run
         run = []
 
@@ -391,7 +394,7 @@ def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | No
     """
     declared: list[str] = []
     kinds: list[str] = []
-    said = any(token.kind == "op" and token.text in _BARS for token in run)
+    is_declaration = any(token.kind == "op" and token.text in _BARS for token in run)
     position = 0
     while position < len(run):
         token = run[position]
@@ -400,7 +403,7 @@ def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | No
             name = token.text
             if run[position : position + 1] and run[position].text == "_":
                 end = position + (4 if run[position + 1 : position + 2] and run[position + 1].text == "{" else 2)
-                name += "".join(part.text for part in run[position:end] if part.text not in "{}")
+                name += "".join(item.text for item in run[position:end] if item.text not in "{}")
                 position = end
             following = run[position].kind if position < len(run) else ""
             if name == "a" and name not in names and following in ("text", "word"):
@@ -410,11 +413,11 @@ def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | No
             end = next((at for at in range(position, len(run)) if run[at].text in (*",;:|)", "and")
                         or run[at].kind in ("text", "word")), len(run))  # fmt: skip
             kinds.append(
-                "".join(part.text for part in run[position:end] if part.kind != "style" and part.text not in "{}")
+                "".join(item.text for item in run[position:end] if item.kind != "style" and item.text not in "{}")
             )
             if kinds[-1][:1] not in _NUMBER_SETS:
                 return None
-            said, position = True, end
+            is_declaration, position = True, end
         elif token.kind in ("text", "word"):
             for word in re.findall(r"[^\s,.;:()]+", token.text.lower()):
                 if len(word) == 1 and word in names:
@@ -424,14 +427,14 @@ def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | No
                 if meanings is None:
                     return None
                 kinds.extend(meanings)
-            said = True
+            is_declaration = True
         elif token.kind != "style" and not (token.kind == "op" and token.text in _CHAFF and token.text not in "[]"):
             return None
-    if not said or not names.issuperset(declared) or (any(kinds) and not declared):
+    if not is_declaration or not names.issuperset(declared) or (any(kinds) and not declared):
         return None
     kind = " ".join(sorted(set(filter(None, kinds))))
     is_head = len(declared) > 1 and not kinds and any(token.text in _BARS for token in run)
-    return {name: f"part {place}" if is_head else kind for place, name in enumerate(declared)}
+    return {name: f"part {index}" if is_head else kind for index, name in enumerate(declared)}
 
 
 def _kinds_of(word: str) -> list[str] | None:
@@ -439,8 +442,8 @@ def _kinds_of(word: str) -> list[str] | None:
         return []
     if word in _KINDS:
         return [_KINDS[word]]
-    parts = _RUN_TOGETHER.findall(word) if word > "\u2e80" else []
-    return [_KINDS[part] for part in parts] if parts and "".join(parts) == word else None
+    runs = _RUN_TOGETHER.findall(word) if word > "\u2e80" else []
+    return [_KINDS[run] for run in runs] if runs and "".join(runs) == word else None
 
 
 def trim_tokens(tokens: list[Token]) -> list[Token]:
@@ -496,7 +499,7 @@ def cut_if(token: Token) -> list[Token]:
 
 def words_from(tokens: list[Token]) -> Words:
     """Return the text of tokens as `Words`."""
-    return replace(words(" ".join(token.text for token in tokens if token.kind != "style")), source=places(tokens))
+    return replace(words(" ".join(token.text for token in tokens if token.kind != "style")), source=positions(tokens))
 
 
 def is_name(tokens: list[Token]) -> bool:

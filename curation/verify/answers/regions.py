@@ -1,4 +1,4 @@
-"""Regions of the real line: intervals, unions, inequalities in one unknown, finite sets, complements.
+"""Reads regions of the real line: intervals, unions, inequalities in one unknown, finite sets, complements.
 
 Equal regions with numeric ends are equal lists, sorted and merged; others stay as written.
 """
@@ -39,7 +39,7 @@ class UnsolvedRegion(NotARegion):
 
 def parse_region(form: Form, *, tuples: bool = False) -> list[Interval]:
     """Return a form's merged intervals; ``tuples`` admits (a, b) as open. Raises `NotARegion`."""
-    return merge_intervals(_pieces(form, tuples))
+    return merge_intervals(_intervals(form, tuples))
 
 
 def is_region(form: Form) -> bool:
@@ -78,23 +78,23 @@ def subjects(form: Form) -> list[Expr]:
     return [subject] if subject.op != "sym" else []
 
 
-def _pieces(form: Form, tuples: bool) -> list[Interval]:
+def _intervals(form: Form, tuples: bool) -> list[Interval]:
     if isinstance(form, Value) and not form.unit:
         return [_point(form.expr)]
     if isinstance(form, Union):
-        parts = [merge_intervals(_pieces(part, True)) for part in form.parts]
+        groups = [merge_intervals(_intervals(part, True)) for part in form.parts]
         if len({names for part in form.parts if (names := unknowns(part))}) > 1:
             raise NotARegion("conditions on several unknowns")
         if form.is_conjunction:
-            pieces = parts[0]
-            for other in parts[1:]:
-                pieces = _intersection(pieces, other)
-            return pieces
-        return [piece for part in parts for piece in part]
+            intervals = groups[0]
+            for following in groups[1:]:
+                intervals = _intersection(intervals, following)
+            return intervals
+        return [interval for part in groups for interval in part]
     if isinstance(form, Sequence):
-        return _sequence_pieces(form, tuples)
+        return _sequence_intervals(form, tuples)
     if isinstance(form, Relation):
-        return _relation_pieces(form)
+        return _relation_intervals(form)
     if isinstance(form, Words) and form.text in ("reals", "no solution"):
         return [Interval(MINUS_INFINITY, INFINITY, False, False)] if form.text == "reals" else []
     raise NotARegion(type(form).__name__)
@@ -104,11 +104,11 @@ def _point(expr: Expr) -> Interval:
     return Interval(expr, expr, True, True)
 
 
-def _sequence_pieces(form: Sequence, tuples: bool) -> list[Interval]:
+def _sequence_intervals(form: Sequence, tuples: bool) -> list[Interval]:
     if form.brackets in ("{}", ""):
         if not form.brackets and any(isinstance(item, Relation) and item.ops[0] not in _NAMING for item in form.items):
             raise NotARegion("a list of conditions")
-        return [piece for item in form.items for piece in _pieces(item, False)]
+        return [interval for item in form.items for interval in _intervals(item, False)]
     if len(form.items) != 2 or (form.brackets == "()" and not tuples) or form.brackets == "::":
         raise NotARegion("a tuple")
     low, high = form.items
@@ -129,27 +129,27 @@ def _interval(low: Expr, high: Expr, with_low: bool, with_high: bool) -> Interva
     return Interval(low, high, with_low and not has(low, "const", "inf"), with_high and not has(high, "const", "inf"))
 
 
-def _relation_pieces(form: Relation) -> list[Interval]:
+def _relation_intervals(form: Relation) -> list[Interval]:
     if form.ops == ("notin",):
-        return _complement(_pieces(form.items[1], False))
+        return _complement(_intervals(form.items[1], False))
     if form.ops[0] == "in":
         label = form.items[0]
         if not is_label(label) or (isinstance(label, Value) and not symbols(label.expr)):
             raise NotARegion("a region of a formula's values")
-        return _pieces(form.items[1], True)
+        return _intervals(form.items[1], True)
     if form.ops[0] == ":":
-        return _pieces(form.items[1], True)
+        return _intervals(form.items[1], True)
     sides = [side for item in form.items if (side := without_unit(item)) is not None]
     if len(sides) != len(form.items):
         if len(form.items) in (2, 3) and any(isinstance(item, Words) for item in form.items):
             return _named_relation(form)
         raise NotARegion("a relation between forms")
     unknown = _find_unknown(sides)
-    pieces: list[Interval] | None = None
+    intervals: list[Interval] | None = None
     for left, op, right in zip(sides, form.ops, sides[1:], strict=False):
         solution = merge_intervals(_solve(left, op, right, unknown))
-        pieces = solution if pieces is None else _intersection(pieces, solution)
-    return pieces or []
+        intervals = solution if intervals is None else _intersection(intervals, solution)
+    return intervals or []
 
 
 def _named_relation(form: Relation) -> list[Interval]:
@@ -158,7 +158,7 @@ def _named_relation(form: Relation) -> list[Interval]:
     items = tuple(stand_in if isinstance(item, Words) else item for item in form.items)
     if sum(item is stand_in for item in items) != 1:
         raise NotARegion("a relation between words")
-    return _relation_pieces(Relation(items, form.ops))
+    return _relation_intervals(Relation(items, form.ops))
 
 
 def _find_unknown(sides: list[Expr]) -> Expr:
@@ -170,10 +170,10 @@ def _find_unknown(sides: list[Expr]) -> Expr:
     if len(whole) == 1 and whole[0].op != "add":
         return whole[0]
     singles = [side for side in whole if side.op == "sym"]
-    others = [side for side in whole if side.op != "sym"]
+    compounds = [side for side in whole if side.op != "sym"]
     if len(sides) == 3 and sides[1].op == "sym":
         return sides[1]
-    if len(singles) == 1 and others and not any(singles[0].name in symbols(side) for side in others):
+    if len(singles) == 1 and compounds and not any(singles[0].name in symbols(side) for side in compounds):
         return singles[0]
     raise NotARegion("an inequality in several unknowns")
 
@@ -220,13 +220,13 @@ def _solve_absolute(op: str, bound: Expr) -> list[Interval]:
     raise NotARegion(op)
 
 
-def _complement(pieces: list[Interval]) -> list[Interval]:
+def _complement(intervals: list[Interval]) -> list[Interval]:
     gaps: list[Interval] = []
     low, with_low = MINUS_INFINITY, False
-    for piece in merge_intervals(pieces):
-        if piece.low != MINUS_INFINITY:
-            gaps.append(Interval(low, piece.low, with_low, not piece.includes_low))
-        low, with_low = piece.high, not piece.includes_high
+    for interval in merge_intervals(intervals):
+        if interval.low != MINUS_INFINITY:
+            gaps.append(Interval(low, interval.low, with_low, not interval.includes_low))
+        low, with_low = interval.high, not interval.includes_high
     if low != INFINITY:
         gaps.append(Interval(low, INFINITY, with_low, False))
     return gaps
@@ -243,46 +243,46 @@ def _to_float(expr: Expr) -> float:
     return float(ball)
 
 
-def merge_intervals(pieces: list[Interval]) -> list[Interval]:
+def merge_intervals(intervals: list[Interval]) -> list[Interval]:
     """Sort intervals, drop empty ones and join touching ones; with parameters, only sort infinite ones.
 
-    Raises `UnsolvedRegion` for too many, or an end that is not real.
+    Raises `UnsolvedRegion` if there are too many, or an end is not real.
     """
-    if len(pieces) > MAX_INTERVALS:
+    if len(intervals) > MAX_INTERVALS:
         raise UnsolvedRegion("too many pieces")
-    if any(symbols(end) for piece in pieces for end in (piece.low, piece.high)):
-        return sorted(pieces, key=lambda piece: (piece.low != MINUS_INFINITY, piece.high == INFINITY))
+    if any(symbols(end) for interval in intervals for end in (interval.low, interval.high)):
+        return sorted(intervals, key=lambda interval: (interval.low != MINUS_INFINITY, interval.high == INFINITY))
     keyed = []
-    for piece in pieces:
-        low, high = _to_float(piece.low), _to_float(piece.high)
-        if low < high or (low == high and piece.includes_low and piece.includes_high):
-            keyed.append((low, not piece.includes_low, high, piece))
+    for interval in intervals:
+        low, high = _to_float(interval.low), _to_float(interval.high)
+        if low < high or (low == high and interval.includes_low and interval.includes_high):
+            keyed.append((low, not interval.includes_low, high, interval))
     keyed.sort(key=lambda entry: entry[:3])
     merged: list[tuple[float, Interval]] = []
-    for low, _, high, piece in keyed:
+    for low, _, high, interval in keyed:
         if merged:
             top, last = merged[-1]
-            if low < top or (low == top and (last.includes_high or piece.includes_low)):
+            if low < top or (low == top and (last.includes_high or interval.includes_low)):
                 if high > top:
-                    merged[-1] = (high, replace(last, high=piece.high, includes_high=piece.includes_high))
-                elif high == top and piece.includes_high:
+                    merged[-1] = (high, replace(last, high=interval.high, includes_high=interval.includes_high))
+                elif high == top and interval.includes_high:
                     merged[-1] = (top, replace(last, includes_high=True))
                 continue
-        merged.append((high, piece))
-    return [piece for _, piece in merged]
+        merged.append((high, interval))
+    return [interval for _, interval in merged]
 
 
-def _intersection(left_pieces: list[Interval], right_pieces: list[Interval]) -> list[Interval]:
-    if any(symbols(end) for piece in (*left_pieces, *right_pieces) for end in (piece.low, piece.high)):
-        return _symbolic_intersection(left_pieces, right_pieces)
-    return _complement(_complement(left_pieces) + _complement(right_pieces))
+def _intersection(left_intervals: list[Interval], right_intervals: list[Interval]) -> list[Interval]:
+    if any(symbols(end) for interval in (*left_intervals, *right_intervals) for end in (interval.low, interval.high)):
+        return _symbolic_intersection(left_intervals, right_intervals)
+    return _complement(_complement(left_intervals) + _complement(right_intervals))
 
 
-def _symbolic_intersection(left_pieces: list[Interval], right_pieces: list[Interval]) -> list[Interval]:
-    """Join a lower and an upper bound with parameters, else raise `UnsolvedRegion`."""
-    if len(left_pieces) != 1 or len(right_pieces) != 1:
+def _symbolic_intersection(left_intervals: list[Interval], right_intervals: list[Interval]) -> list[Interval]:
+    """Return the interval of a lower and an upper bound, else raise `UnsolvedRegion`."""
+    if len(left_intervals) != 1 or len(right_intervals) != 1:
         raise UnsolvedRegion("an intersection with parameters")
-    left, right = left_pieces[0], right_pieces[0]
+    left, right = left_intervals[0], right_intervals[0]
     if left.low == MINUS_INFINITY and right.high == INFINITY:
         return [Interval(right.low, left.high, right.includes_low, left.includes_high)]
     if right.low == MINUS_INFINITY and left.high == INFINITY:

@@ -1,12 +1,12 @@
 """Decides whether two expressions are the same number or function: proved equal, refuted, or unproved.
 
   - Rational numbers are compared exactly; other values are refuted if a ball around their difference excludes zero.
-  - Constants must agree to `CONSTANT_BITS`, functions to `AGREEMENT_BITS` at all `trial_points`, and to twice the bits
-    by which a term is below a large one.
+  - Constants must agree to `CONSTANT_BITS`, functions to `AGREEMENT_BITS` at all `trial_points`, plus twice the bits
+    by which a term is smaller than the largest.
   - For polynomials, quotients and roots, an error needs a zero at every point (Schwartz-Zippel: at most degree/2400
     each).
 
-Variables are real. Complex values count only if i is written, or real points do not decide. Constants too large to hold
+Variables are real. Complex values count only if i is written or real points do not decide. Constants that are too large
 are compared by logarithms.
 
 Points are of both signs from 10⁻⁹ to 10⁹, the same on every machine; `integer_names` get integers. Branches (|·|, max,
@@ -152,11 +152,11 @@ def _along_each(names: tuple[str, ...], whole: frozenset[str]) -> Iterator[dict[
     for name in names:
         for value in _COUNTS if name in whole else _REALS:
             dice = random.Random(f"{name}/{value}")
-            others = {
-                other: fmpq(dice.randint(-62, 129)) if other in whole else fmpq(dice.randint(300, 2700), 997)
-                for other in names
+            point = {
+                other_name: fmpq(dice.randint(-62, 129)) if other_name in whole else fmpq(dice.randint(300, 2700), 997)
+                for other_name in names
             }
-            yield {**others, name: value}
+            yield {**point, name: value}
 
 
 FIRST_BITS = 64

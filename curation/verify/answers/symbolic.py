@@ -127,7 +127,7 @@ _FUNCTIONS = {
     "ln": "log", "abs": "Abs", "ceil": "ceiling", "factorial": "factorial", "binomial": "binomial", "max": "Max",
     "min": "Min", "sgn": "sign",
 }  # fmt: skip
-_BACK = {theirs: ours for ours, theirs in _FUNCTIONS.items() if theirs != "sign"}
+_BACK = {sympy_name: name for name, sympy_name in _FUNCTIONS.items() if sympy_name != "sign"}
 
 
 def _from_sympy(value: Any) -> Expr:
@@ -138,8 +138,8 @@ def _from_sympy(value: Any) -> Expr:
         return num(Fraction(int(value.p), int(value.q)))
     if value.is_Symbol:
         return sym(value.name)
-    for theirs, name in ((sympy.pi, "pi"), (sympy.E, "e"), (sympy.I, "i"), (sympy.oo, "inf")):
-        if value == theirs:
+    for constant, name in ((sympy.pi, "pi"), (sympy.E, "e"), (sympy.I, "i"), (sympy.oo, "inf")):
+        if value == constant:
             return const(name)
     if value == -sympy.oo:
         return ex.neg(ex.INFINITY)

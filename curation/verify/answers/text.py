@@ -1,4 +1,4 @@
-r"""Text normalisation: one spelling for what is written in many, before parsing.
+r"""Normalises text before parsing: one spelling for what is written in many.
 
 Unicode signs become LaTeX, invisible marks and thousands separators vanish, escapes that JSON decoded (a form feed for
 ``\f``) return. Every pass is linear.
@@ -43,9 +43,9 @@ _SUPERS = re.compile("[" + "".join(_SUPER) + "]+")
 _SUB = {"₀": "0", "₁": "1", "₂": "2", "₃": "3", "₄": "4", "₅": "5", "₆": "6", "₇": "7", "₈": "8", "₉": "9", "ₙ": "n",
         "ₖ": "k", "ᵢ": "i", "ₓ": "x", "ₘ": "m", "₊": "+", "₋": "-"}  # fmt: skip
 _SUBS = re.compile("[" + "".join(_SUB) + "]+")
-_EATEN = re.compile(r"\\?([\x0c\x09\x08\x0d\x0b\x07])(?=([a-z]{2,}))")
-_EATEN_LETTER = {"\x0c": "f", "\x09": "t", "\x08": "b", "\x0d": "r", "\x0b": "v", "\x07": "a"}
-_EATEN_WORDS = frozenset(
+_DECODED = re.compile(r"\\?([\x0c\x09\x08\x0d\x0b\x07])(?=([a-z]{2,}))")
+_DECODED_LETTER = {"\x0c": "f", "\x09": "t", "\x08": "b", "\x0d": "r", "\x0b": "v", "\x07": "a"}
+_DECODED_WORDS = frozenset(
     "rac orall rown lat loor ext imes an heta au o riangle extbf herefore frac fracc oxed inom eta ar egin ullet mod "
     "ight ho angle ightarrow ceil ec arphi ert lpha ngle pprox rctan rcsin rccos st".split()
 )
@@ -82,7 +82,7 @@ _GLUED = re.compile(r"(?<=[\d)}])(or|and)(?=[A-Z(\\\d])")
 _COLOUR = re.compile(r"\\(?:text)?color\s*(?:\[[^\]]{0,20}\])?\s*\{[^{}]{0,40}\}")
 _NON_DIGIT = re.compile(r"\D")
 _ESCAPED = re.compile(r"\\u(?!d[89a-f])([0-9a-f]{4})(?![a-z])", re.IGNORECASE)  # as JSON escapes a sign
-_CIRCLED = re.compile("[①-⑳](?=[①-⑳])")  # each is an answer of its own
+_CIRCLED = re.compile("[①-⑳](?=[①-⑳])")  # each is a separate answer
 
 
 def normalise_latex(raw: str) -> str:
@@ -103,8 +103,8 @@ def normalise_latex(raw: str) -> str:
         text = _THOUSANDS.sub(_close_thousands, text)
         text = _SIGN.sub(lambda match: _SIGNS[match.group()], text)
         text = unicodedata.normalize("NFKC", text)
-    if _EATEN.search(text):
-        text = _EATEN.sub(_repair_escape, text)
+    if _DECODED.search(text):
+        text = _DECODED.sub(_repair_escape, text)
     text = "".join(char for char in text if char >= " " or char in "\n\t\r") if not text.isprintable() else text
     if "\\\\" in text and "\\begin" not in text:
         text = _DOUBLED.sub(r"\\", text)
@@ -156,8 +156,8 @@ def _arc_in_degrees(match: re.Match[str]) -> str:
 
 def _repair_escape(match: re.Match[str]) -> str:
     rest = match.group(2)
-    letter = _EATEN_LETTER[match.group(1)]
-    if any(rest.startswith(word) for word in _EATEN_WORDS):
+    letter = _DECODED_LETTER[match.group(1)]
+    if any(rest.startswith(word) for word in _DECODED_WORDS):
         return "\\" + letter
     return match.group()
 
@@ -166,7 +166,7 @@ def _close_thousands(match: re.Match[str]) -> str:
     return match.group(1) + _NON_DIGIT.sub("", match.group(2))
 
 
-_PIECES = re.compile(r"\\begin\{cases\}(?:[^&]|\\&)*&(?!\s*=)")
+_PIECEWISE = re.compile(r"\\begin\{cases\}(?:[^&]|\\&)*&(?!\s*=)")
 _CASES = re.compile(r"\\(?:begin|end)\{cases\}")
 _ENV = re.compile(r"\\(?:begin|end)\{(?:align|aligned|equation|gather|split|center)\*?\}|\\(?:no)?indent\b|&(?==)")
 _DOLLAR_MONEY = re.compile(r"\\\$(?=\s?[\d.\\])|(?<![\w}$)\]])\$(?=\s?\d)(?![^$]*\$)")
@@ -179,7 +179,7 @@ _TAIL_CHAFF = re.compile(
 def strip_wrappers(text: str) -> str:
     r"""Return text without math delimiters, alignments and trailing debris; money signs become ``\money``."""
     text = _ENV.sub(" ", text) if "\\" in text else text
-    if "{cases}" in text and not _PIECES.search(text):
+    if "{cases}" in text and not _PIECEWISE.search(text):
         text = _CASES.sub(" ", text)
     while True:
         before = text

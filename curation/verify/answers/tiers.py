@@ -5,7 +5,7 @@ What the question asks for (`question.QuestionForm`) is applied before and after
     options     the letter of an option is its text, and the reverse
     quantity    "m+n = 113" is 113 if m+n is asked for; "m = 113" and the unworked "\\binom{8}{4}" are doubtful
 
-A refusal because of the form is doubtful.
+A refusal by the form is doubtful.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from itertools import takewhile
 from curation.languages.vocabulary import one_of
 from curation.records import Outcome
 from curation.verify.answers.expr import BINDERS
-from curation.verify.answers.forms import Form, Reading, Relation, Words, describe, names_in, parts
+from curation.verify.answers.forms import Form, Reading, Relation, Words, describe, names_in, subforms
 from curation.verify.answers.grammar import GREEK
 from curation.verify.answers.labels import NO_NAME
 from curation.verify.answers.matching import Matcher
@@ -41,7 +41,7 @@ from curation.verify.answers.words import (
     split_boolean,
 )
 from curation.verify.boxes import strip_boxes
-from curation.verify.prose import TELLING, has_words, is_prose
+from curation.verify.prose import QUALIFIERS, has_words, is_prose
 
 MAX_SHOWN_CHARS = 300
 MAX_READ_CHARS = 4000
@@ -57,7 +57,7 @@ _DECIDED_BY_WORDS = ("truth", "choice", "choices", "time", "date")
 """Methods that read whole sentences."""
 
 _COPULAS = one_of(lambda vocab: vocab.answers.copulas)
-_TAKEN_BACK = re.compile(
+_RETRACTED = re.compile(
     rf"(?<![A-Za-z])[A-J]\)?\**\s+(?:{_COPULAS})\s+(?:not\b|{one_of(lambda vocab: vocab.answers.no)})", re.IGNORECASE
 )
 _NEGATED = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.negations)})\s*\(?[A-J](?![A-Za-z])")
@@ -112,7 +112,7 @@ def clean_answer(text: str) -> str:
 def compare_readings(
     references: tuple[Reading, ...], answers: tuple[Reading, ...], question: QuestionForm = NOTHING_ASKED
 ) -> AnswerComparison:
-    """Return CORRECT if any readings are the same answer and left out the same text."""
+    """Return CORRECT if any readings are the same answer with the same unread text."""
     doubtful = False
     method = ""
     reference_words, answer_words = references[-1].form, answers[-1].form
@@ -128,7 +128,7 @@ def compare_readings(
         arbitrary = frozenset(name for name, _ in (*reference.declared, *answer.declared))
         matcher = Matcher(arbitrary, question)
         if matcher.match(reference.form, answer.form):
-            if _say_the_same_beside(reference, answer):
+            if _have_equal_rests(reference, answer):
                 forms = _short_description(reference.form), _short_description(answer.form)
                 return AnswerComparison(Outcome.CORRECT, matcher.method, *forms, False)
             matcher.doubtful, matcher.method = True, "partly read"
@@ -139,10 +139,10 @@ def compare_readings(
     return AnswerComparison(Outcome.WRONG, method or "words", *forms, doubtful)
 
 
-def _unread(readings: tuple[Reading, ...], others: tuple[Reading, ...]) -> frozenset[str]:
-    """Return the text not understood: left out, or read as letters or words."""
+def _unread(readings: tuple[Reading, ...], other_readings: tuple[Reading, ...]) -> frozenset[str]:
+    """Return the text not understood: unread, or read as letters or words."""
     form, words = readings[0].form, readings[-1].form
-    names, foreign = names_in(form), frozenset("".join(names_in(others[0].form)))
+    names, foreign = names_in(form), frozenset("".join(names_in(other_readings[0].form)))
     unread = {readings[0].unread, *(name for name in names if len(name) > 2 and name.isalpha() and name not in _NAMES)}
     unread |= {part.text for part in _words_in(form) if not isinstance(form, Relation) or NO_NAME.search(part.raw)}
     if isinstance(words, Words):
@@ -153,7 +153,7 @@ def _unread(readings: tuple[Reading, ...], others: tuple[Reading, ...]) -> froze
 
 
 def _words_in(form: Form) -> list[Words]:
-    return [found for part in parts(form) for found in ([part] if isinstance(part, Words) else _words_in(part))]
+    return [words for part in subforms(form) for words in ([part] if isinstance(part, Words) else _words_in(part))]
 
 
 _NAMES = GREEK | FUNCTIONS | BINDERS
@@ -161,12 +161,16 @@ _RUN = re.compile(r"(?<![A-Za-z\\])[a-z]{3,}(?![A-Za-z])")
 _FORMULA_SIGN = re.compile(rf"[\d=<>^+*/|\\_()\[\]]|\b(?:{'|'.join(NAMES_OF_NUMBERS)})\b", re.IGNORECASE)
 
 
-def _say_the_same_beside(reference: Reading, answer: Reading) -> bool:
-    """Return whether readings left out the same and have compatible declarations."""
-    ours, theirs = ([pair for pair in side.declared if pair[1]] for side in (reference, answer))
+def _have_equal_rests(reference: Reading, answer: Reading) -> bool:
+    """Return whether readings have the same unread text and compatible declarations."""
+    reference_names, answer_names = ([pair for pair in side.declared if pair[1]] for side in (reference, answer))
     if names_in(reference.form) != names_in(answer.form):
-        ours, theirs = (sorted(("", kind) for _, kind in side) for side in (ours, theirs))
-    return reference.unread == answer.unread and (not ours or not theirs or ours == theirs)
+        reference_names, answer_names = (
+            sorted(("", kind) for _, kind in side) for side in (reference_names, answer_names)
+        )
+    return reference.unread == answer.unread and (
+        not reference_names or not answer_names or reference_names == answer_names
+    )
 
 
 def _short_description(form: Form) -> str:
@@ -191,9 +195,9 @@ def _compare_as_words(reference: str, answer: str, lang: str, question: Question
         return _verdict(dates[0] == dates[1], "date", reference, answer)
     if "dots" in reference and "dots" in answer and _terms(reference) in (_terms(answer), _terms(answer)[::-1]):
         return _verdict(True, "sum in reverse order", reference, answer)
-    parts = parse_word_list(reference), parse_word_list(answer)
-    if parts[0] and parts[1]:
-        return _verdict(parts[0] == parts[1], "words", ", ".join(parts[0]), ", ".join(parts[1]))
+    lists = parse_word_list(reference), parse_word_list(answer)
+    if lists[0] and lists[1]:
+        return _verdict(lists[0] == lists[1], "words", ", ".join(lists[0]), ", ".join(lists[1]))
     return _compare_as_choice(reference, answer, lang, question)
 
 
@@ -212,10 +216,10 @@ def _compare_truths(reference: str, answer: str) -> AnswerComparison | None:
     left, right = split_boolean(reference), split_boolean(answer)
     if left is None or right is None:
         return None
-    (truth, other), (more, more_there) = (left[0], right[0]), (clean_answer(left[1]), clean_answer(right[1]))
-    remark = (not more and is_remark(more_there)) or (not more_there and is_remark(more))
-    if truth != other or more == more_there or remark:
-        return _verdict(truth == other, "truth", truth, other)
+    left_rest, right_rest = clean_answer(left[1]), clean_answer(right[1])
+    remark = (not left_rest and is_remark(right_rest)) or (not right_rest and is_remark(left_rest))
+    if left[0] != right[0] or left_rest == right_rest or remark:
+        return _verdict(left[0] == right[0], "truth", left[0], right[0])
     return replace(_verdict(False, "partly read", reference, answer), doubtful=True)
 
 
@@ -260,19 +264,19 @@ def compare_with_sentence(reference: str, answer: str, comparison: AnswerCompari
         if letter is not None:
             outcome = Outcome.CORRECT if letter == choice[0] else Outcome.WRONG
             return AnswerComparison(outcome, "choice", choice[0], letter, letter != choice[0])
-    may_hold_it = any(char.isdigit() for char in answer) or not any(char.isdigit() for char in reference)
-    is_unread = comparison.method not in _DECIDED_BY_WORDS and may_hold_it and is_prose(answer)
+    may_contain_it = any(char.isdigit() for char in answer) or not any(char.isdigit() for char in reference)
+    is_unread = comparison.method not in _DECIDED_BY_WORDS and may_contain_it and is_prose(answer)
     return replace(comparison, doubtful=True) if is_unread else comparison
 
 
 def named_option(text: str) -> str | None:
-    """Return the only option's letter that a sentence names and does not retract."""
+    """Return the letter of the only option that a sentence names and does not retract."""
     if len(text) > MAX_SENTENCE_CHARS or not has_words(text):
         return None
     negated = [match.group() for match in _NEGATED.finditer(text)]
     if negated and all(_ALTERNATIVE.match(words) for words in negated):
-        return None  # "C or D" takes nothing back
-    letters = set(_LETTER.findall(_ARTICLE.sub(r"\1", _NEGATED.sub(" ", _TAKEN_BACK.sub(" ", text)))))
+        return None  # "C or D" retracts nothing
+    letters = set(_LETTER.findall(_ARTICLE.sub(r"\1", _NEGATED.sub(" ", _RETRACTED.sub(" ", text)))))
     return letters.pop() if len(letters) == 1 else None
 
 
@@ -289,7 +293,7 @@ def without_quantity(text: str, question: QuestionForm) -> str:
 
 
 def without_words(text: str, question: QuestionForm) -> str:
-    """Return an answer's value and unit if its other words add nothing."""
+    """Return an answer's value and unit if its other words change nothing."""
     if len(text) > MAX_FORMULA_CHARS:
         return text
     clean = _TEXT.sub(r" \1 ", clean_answer(text)).replace("**", " ").replace("\\ ", " ").strip()
@@ -323,14 +327,14 @@ def stated_value(text: str, question: QuestionForm) -> str | None:
     ):
         return None
     (value,) = fresh
-    before, behind = WORDS.findall(clean[: value.start()]), WORDS.findall(clean[value.end() :])
-    near = map(str.lower, (*before[-3:], *behind[:2]))
-    telling = [word for word in near if word in _COMPARING or (word in TELLING and not is_unit(word))]
+    before, after = WORDS.findall(clean[: value.start()]), WORDS.findall(clean[value.end() :])
+    near = map(str.lower, (*before[-3:], *after[:2]))
+    qualifiers = [word for word in near if word in _COMPARING or (word in QUALIFIERS and not is_unit(word))]
     if not all(
-        stem(word) in (question.words if word in NAMES_OF_NUMBERS else question.asking_words) for word in telling
+        stem(word) in (question.words if word in NAMES_OF_NUMBERS else question.asking_words) for word in qualifiers
     ):
         return None
-    units = takewhile(lambda word: is_unit(word) and word not in _FILLERS, behind)
+    units = takewhile(lambda word: is_unit(word) and word not in _FILLERS, after)
     return f"{value['money'] or ''}{value['number']} {' '.join(units)}".rstrip()
 
 
@@ -343,7 +347,7 @@ def _is_understood(word: str, before: str, question: QuestionForm) -> bool:
         return not question.asking_words.isdisjoint(map(stem, _COMPARING))
     if word in _FILLERS or ((unit := normalise_unit(word)) and is_known(unit)):
         return True
-    if word in TELLING or word in _COMPARING:
+    if word in QUALIFIERS or word in _COMPARING:
         return word not in _OPEN and stem(word) in question.asking_words
     return is_unit(word) or stem(word) in question.words
 
@@ -408,17 +412,17 @@ def _compare_by_option(reference: str, answer: str, lang: str, question: Questio
     if (texts[0] is None) == (texts[1] is None) or parse_choice(
         clean_answer(answer if texts[1] is None else reference)
     ):
-        return None  # two letters, none, or a letter next to a letter with its text
+        return None  # two letters, none, or a letter and a letter with its text
     comparison = _compare(texts[0] or reference, texts[1] or answer, lang, question)
     if comparison.outcome is not Outcome.CORRECT:
         return None
-    chosen, other = (texts[0], answer) if texts[0] is not None else (texts[1] or "", reference)
+    chosen, text = (texts[0], answer) if texts[0] is not None else (texts[1] or "", reference)
     rivals = [option for option in question.options if option != chosen]
-    if compact(clean_answer(chosen)) == compact(clean_answer(other)):
+    if compact(clean_answer(chosen)) == compact(clean_answer(text)):
         return replace(comparison, method="the option's text")
     names = {compact(option.partition("=")[0]) for option in question.options}
-    is_part = "=" in chosen and "=" not in other and len(names) > 1  # -5, where f(5) = -5 is one of several statements
-    if is_part or any(_compare(rival, other, lang, question).outcome is Outcome.CORRECT for rival in rivals):
+    is_part = "=" in chosen and "=" not in text and len(names) > 1  # -5, where f(5) = -5 is one of several statements
+    if is_part or any(_compare(rival, text, lang, question).outcome is Outcome.CORRECT for rival in rivals):
         return replace(comparison, outcome=Outcome.WRONG, method="options", doubtful=True)
     return replace(comparison, method=f"the option's text, {comparison.method}")
 
@@ -433,5 +437,5 @@ def _option_text(text: str, options: tuple[str, ...]) -> str | None:
         if choice is None or choice[1] or choice[0] not in text:
             return None
         letters = choice[0]
-    places = [ord(letter) - ord("A") for letter in letters]
-    return ", ".join(options[place] for place in places) if max(places) < len(options) else None
+    indices = [ord(letter) - ord("A") for letter in letters]
+    return ", ".join(options[index] for index in indices) if max(indices) < len(options) else None

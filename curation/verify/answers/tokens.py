@@ -102,10 +102,10 @@ def tokenise(text: str) -> list[Token]:
     text = _REPEATING.sub(_repeating, text) if "\\" in text else text
     text = _OPENING_TEXT.sub(_text, text) if "\\" in text else text
     tokens: list[Token] = []
-    places: list[int] = []
+    starts: list[int] = []
     position = start = 0
     while position < len(text):
-        places += [start] * (len(tokens) - len(places))
+        starts += [start] * (len(tokens) - len(starts))
         start = position
         if text[position] == "\ue000":
             end = text.index("\ue001", position)
@@ -126,16 +126,16 @@ def tokenise(text: str) -> list[Token]:
             position = _add_command(tokens, lexeme[1:], text, position)
         elif kind == "op":
             tokens.append(Token("op", _OP_SYNONYMS.get(lexeme, lexeme)))
-    places += [start] * (len(tokens) - len(places))
-    return [Token(kind, content, at) for (kind, content, _), at in zip(tokens, places, strict=True)]
+    starts += [start] * (len(tokens) - len(starts))
+    return [Token(kind, content, at) for (kind, content, _), at in zip(tokens, starts, strict=True)]
 
 
 def _repeating(match: re.Match[str]) -> str:
     head, tail = match.groups()
-    whole, _, part = head.partition(".")
-    scale = 10 ** len(part)
+    whole, _, decimals = head.partition(".")
+    scale = 10 ** len(decimals)
     nines = 10 ** len(tail) - 1
-    top = int(whole + part) * nines + int(tail)
+    top = int(whole + decimals) * nines + int(tail)
     return rf"\frac{{{top}}}{{{scale * nines}}}"
 
 

@@ -1,4 +1,4 @@
-"""Units: which words are units, and which convert.
+"""Decides which words are units, and which units convert.
 
 A unit is normalised text: ``"cm^2"``, or a counted thing such as "stuffed goats" (`is_counted_thing`).
 """
@@ -141,14 +141,14 @@ def normalise_unit(text: str) -> str:
         dimension, factor = _UNITS[name]
         if dimension in ("percent", "degree"):
             return "%" if dimension == "percent" else "deg"
-        name = next(other for other, row in _UNITS.items() if row == (dimension, factor))
+        name = next(known for known, row in _UNITS.items() if row == (dimension, factor))
     return f"{name}^{power}" if power > 1 and name else name
 
 
 def _compound(text: str) -> str | None:
     """Return a product of powers of known units in one spelling: "kg*m/s^2"."""
     powers: dict[str, int] = {}
-    sign, position, parts = 1, 0, 0
+    sign, position, count = 1, 0, 0
     text = text.replace("\\cdot", "*").replace(" per ", "/")
     while position < len(text):
         match = _PART.match(text, position)
@@ -163,8 +163,8 @@ def _compound(text: str) -> str | None:
             if name is None or _UNITS[name][0] in ("percent", "degree"):
                 return None
             powers[name] = powers.get(name, 0) + sign * int(power or 1)
-            parts += 1
-    if parts < 2:
+            count += 1
+    if count < 2:
         return None
     above = [name if power == 1 else f"{name}^{power}" for name, power in sorted(powers.items()) if power > 0]
     under = ["/" + (name if power == -1 else f"{name}^{-power}") for name, power in sorted(powers.items()) if power < 0]
@@ -173,7 +173,7 @@ def _compound(text: str) -> str | None:
 
 def _table_name(word: str) -> str | None:
     key = word if word in _UNITS else word.lower() if len(word) > 1 else ""
-    return next((other for other, row in _UNITS.items() if row == _UNITS[key]), None) if key in _UNITS else None
+    return next((known for known, row in _UNITS.items() if row == _UNITS[key]), None) if key in _UNITS else None
 
 
 def is_unit(word: str) -> bool:
@@ -228,8 +228,8 @@ def _dimensions_and_size(unit: str) -> tuple[dict[str, int], Fraction] | None:
 
 def _factors(product: str) -> list[tuple[str, int]]:
     factors = []
-    for joint, part in re.findall(r"(^|[*/])([^*/]+)", product):
-        name, _, power = part.partition("^")
+    for joint, factor in re.findall(r"(^|[*/])([^*/]+)", product):
+        name, _, power = factor.partition("^")
         if name != "1":
             exponent = int(power) if power.lstrip("-").isdigit() else 1
             factors.append((name, -exponent if joint == "/" else exponent))

@@ -1,4 +1,4 @@
-"""Compares expressions: units, approximations, formulas of integers, families with parameters and cases."""
+"""Compares values: units, approximations, formulas of integers, families with parameters, cases."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class Values:
     def __init__(self, arbitrary_names: frozenset[str], question: QuestionForm) -> None:
         self.question = question
         self.arbitrary_names = arbitrary_names
-        """Names that a text calls arbitrary: "for some integer t"."""
+        """Names that a text declares arbitrary: "for some integer t"."""
         self.method = "form"
         self.doubtful = False
         self.shared_names: frozenset[str] | None = None
-        """Names on both sides of a tuple or interval, the same in every part."""
+        """Names in both tuples or intervals, which mean the same in every item."""
 
     def decide(self, method: str, equal: bool) -> bool:
         """Note the deciding tier and return the verdict."""
@@ -113,25 +113,25 @@ class Values:
         return []
 
     def _match_in_unit(self, reference: Value, answer: Value, unit: str) -> bool | None:
-        """Return whether values are the same if the bare one is in ``unit``; None if that does not decide.
+        """Return whether values are the same if the bare one is in ``unit``; None if undecided.
 
         Equal numbers in different units are doubtful.
         """
         reference, answer = _with_unit_letter(reference), _with_unit_letter(answer)
         if (reference.unit == "") == (answer.unit == ""):
             return None
-        other, bare = (reference, answer) if reference.unit else (answer, reference)
-        if symbols(bare.expr) or other.unit == "%" or (unit == "deg" and _in_radians(bare.expr)):
+        measured, bare = (reference, answer) if reference.unit else (answer, reference)
+        if symbols(bare.expr) or measured.unit == "%" or (unit == "deg" and _in_radians(bare.expr)):
             return None
-        if {other.unit, unit} == {"deg", "rad"}:
-            converted = mul(other.expr, RADIANS) if unit == "rad" else divide(other.expr, RADIANS)
+        if {measured.unit, unit} == {"deg", "rad"}:
+            converted = mul(measured.expr, RADIANS) if unit == "rad" else divide(measured.expr, RADIANS)
         else:
-            factor = conversion_factor(other.unit, unit)
+            factor = conversion_factor(measured.unit, unit)
             if factor is None:
-                is_power = is_power_of(other.unit, unit)
+                is_power = is_power_of(measured.unit, unit)
                 self.doubtful |= is_power and self.is_same(reference.expr, answer.expr)
                 return False if is_power else None
-            converted = _scale(other.expr, num(factor))
+            converted = _scale(measured.expr, num(factor))
         sides = (converted, answer.expr) if reference.unit else (reference.expr, converted)
         if self.is_same(*sides):
             return True
@@ -157,9 +157,9 @@ class Values:
             return self._only(converted, plain)
         return [converted] if number is not None and abs(number.value) < 1 else [converted, plain]
 
-    def _only(self, pair: tuple[Expr, Expr], other: tuple[Expr, Expr]) -> list[tuple[Expr, Expr]]:
+    def _only(self, pair: tuple[Expr, Expr], alternative: tuple[Expr, Expr]) -> list[tuple[Expr, Expr]]:
         """Return one pair alone; doubtful if the other would match."""
-        self.doubtful |= self.is_same(*other) and not self.is_same(*pair)
+        self.doubtful |= self.is_same(*alternative) and not self.is_same(*pair)
         return [pair]
 
     def is_same(self, reference: Expr, answer: Expr) -> bool:
@@ -243,10 +243,10 @@ class Values:
         if not reference.name == answer.name == "residue":
             self.doubtful = True
             return False
-        (left, modulus), (right, other) = reference.args, answer.args
+        (left, modulus), (right, other_modulus) = reference.args, answer.args
         gap = rational_value(divide(difference(left, right), modulus))
         same = compare_expressions(left, right).is_equal or (gap is not None and gap.denominator == 1)
-        return self.decide("residue", same and compare_expressions(modulus, other).is_equal)
+        return self.decide("residue", same and compare_expressions(modulus, other_modulus).is_equal)
 
     def _match_base(self, reference: Expr, answer: Expr) -> bool:
         """Return whether digits and base are the same; bare numbers need the statement's base, or are doubtful."""
@@ -275,9 +275,9 @@ class Values:
     # formulas with parameters
 
     def same_with_parameters(self, reference: Expr, answer: Expr) -> bool:
-        only_one, only_two = symbols(reference) - symbols(answer), symbols(answer) - symbols(reference)
-        if len(only_one) == len(only_two) == 1:
-            old, new = next(iter(only_two)), next(iter(only_one))
+        reference_only, answer_only = symbols(reference) - symbols(answer), symbols(answer) - symbols(reference)
+        if len(reference_only) == len(answer_only) == 1:
+            old, new = next(iter(answer_only)), next(iter(reference_only))
             alike = old.lower() == new.lower() or bool({old, new} & self.arbitrary_names)
             constants = _is_constant(reference, new) and _is_constant(answer, old)
             periods = _is_period(reference, new) and _is_period(answer, old)
@@ -288,7 +288,7 @@ class Values:
                 return False
             if compare_expressions(reference, answer).is_equal:
                 return self.decide("renamed parameter", True)
-        elif only_one or only_two:
+        elif reference_only or answer_only:
             return False
         is_family = self.shared_names is None and self._shift(reference, answer) is not None
         return self.decide("family", True) if is_family else self._same_antiderivative(reference, answer)
@@ -296,16 +296,20 @@ class Values:
     def match_parts(self, left: list[Form], right: list[Form]) -> bool:
         """Return whether forms match item by item, after a shift of a period counter."""
         pairs = list(zip(left, right, strict=True))
-        values = [(one.expr, other.expr) for one, other in pairs if isinstance(one, Value) and isinstance(other, Value)]
-        shift = next((dict([found]) for pair in values if (found := self._shift(*pair)) is not None), {})
+        values = [
+            (reference.expr, answer.expr)
+            for reference, answer in pairs
+            if isinstance(reference, Value) and isinstance(answer, Value)
+        ]
+        shift = next((dict([step]) for pair in values if (step := self._shift(*pair)) is not None), {})
         names = [frozenset[str]().union(*(names_in(form) for form in forms)) for forms in (left, right)]
         before, self.shared_names = self.shared_names, names[0] & names[1]
-        same = all(self.match(one, _renamed(other, shift)) for one, other in pairs)
+        same = all(self.match(reference, _renamed(answer, shift)) for reference, answer in pairs)
         self.shared_names = before
         return same
 
     def _shift(self, reference: Expr, answer: Expr) -> tuple[str, Expr] | None:
-        """Return k and its replacement that makes b + kp' equal a + kp, if p' = ±p divides a - b."""
+        """Return k and the replacement that makes b + kp' equal a + kp, if p' = ±p divides a - b."""
         for name in sorted(symbols(reference) & symbols(answer)):
             if not (_is_period(reference, name) and _is_period(answer, name)):
                 continue
@@ -328,11 +332,13 @@ class Values:
             if name[:1] not in "CcKk" or not (_is_constant(reference, name) and _is_constant(answer, name)):
                 continue
             gap = difference(reference, answer)
-            others = symbols(gap) - {name}
-            if not others:
+            other_names = symbols(gap) - {name}
+            if not other_names:
                 return False
             gap = rename(gap, {name: num(0)})
-            values = [rename(gap, {other: num(Fraction(at, 7)) for other in others}) for at in (5, 9, 16)]
+            values = [
+                rename(gap, {other_name: num(Fraction(at, 7)) for other_name in other_names}) for at in (5, 9, 16)
+            ]
             if all(compare_expressions(values[0], value).is_equal for value in values[1:]):
                 return self.decide("constant of integration", True)
         return False
@@ -359,7 +365,7 @@ def _parts_of(expr: Expr, op: str) -> tuple[Expr, ...]:
 
 
 def _is_constant(expr: Expr, name: str) -> bool:
-    """Return whether a variable is a constant of integration, a term of its own."""
+    """Return whether a variable is a constant of integration, a separate term."""
     if not (name[:1] in "CcKk" or name in ("const", "D", "A", "B")) or expr.op != "add":
         return False
     own = [term for term in expr.args if term == sym(name)]
@@ -417,9 +423,9 @@ def _with_unit_letter(value: Value) -> Value:
         if letter.op == "pow" and letter.args[1].op == "num" and letter.args[1].value in (-3, -2, -1, 2, 3):
             letter, power = letter.args[0], f"^{letter.args[1].value}"
         inner = letter.args if letter.op == "mul" else (letter,)
-        if any(part.op != "sym" or not is_known(part.name) for part in inner):
+        if any(symbol.op != "sym" or not is_known(symbol.name) for symbol in inner):
             break
-        units[:0] = [part.name + power for part in inner]
+        units[:0] = [symbol.name + power for symbol in inner]
         factors.pop()
     if value.unit or not units or any(symbols(factor) for factor in factors):
         return value

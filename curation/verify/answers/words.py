@@ -1,4 +1,4 @@
-"""Words as answers: yes and no, choice letters, numbers, times, dates, short texts."""
+"""Reads words as answers: yes and no, choice letters, numbers, times, dates, short texts."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ _ENGLISH = language("en").numerals
 NUMBER_WORDS = {word: value for value, word in enumerate((*_ENGLISH.units, _ENGLISH.tens[0]))}
 BASE_NAMES = {**NUMBER_WORDS, "binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16, "bin": 2, "hex": 16}
 _TENS = {word: 10 * value for value, word in enumerate(_ENGLISH.tens, 2)}
-_PARTS = {
-    word: Fraction(value).denominator for value, normalise_words in _ENGLISH.parts.items() for word in normalise_words
-}
+_PARTS = {word: Fraction(value).denominator for value, words in _ENGLISH.parts.items() for word in words}
 _MULTIPLES = {word: int(value) for value, words in _ENGLISH.scales.items() for word in words}
 NAMES_OF_NUMBERS = frozenset((*NUMBER_WORDS, *_TENS, *_PARTS, *_MULTIPLES, *_ENGLISH.more.get("12", ())))
 _NOTHING = re.compile("|".join(vocab.answers.nothing for vocab in languages() if vocab.answers.nothing))
@@ -106,8 +104,8 @@ def parse_choice(raw: str) -> tuple[str, str] | None:
 
 def parse_boolean(text: str) -> str | None:
     """Return "yes" or "no" for such words in any known language, or Y, N, T, F."""
-    said = split_boolean(text)
-    return said[0] if said is not None else None
+    split = split_boolean(text)
+    return split[0] if split is not None else None
 
 
 def split_boolean(text: str) -> tuple[str, str] | None:
@@ -130,9 +128,9 @@ _CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*(?:([ap])\.?\s*\.?m\
 
 def is_remark(text: str) -> bool:
     """Return whether text after yes or no only comments."""
-    words_of_it = re.findall(r"[^\W_]+", text.casefold())
-    bare = any(word.isdigit() for word in words_of_it) and len(words_of_it) < MIN_WORDS_AROUND_A_NUMBER
-    return not bare and not _SIGNS.search(text) and _NO_REMARK.isdisjoint(words_of_it)
+    tokens = re.findall(r"[^\W_]+", text.casefold())
+    bare = any(word.isdigit() for word in tokens) and len(tokens) < MIN_WORDS_AROUND_A_NUMBER
+    return not bare and not _SIGNS.search(text) and _NO_REMARK.isdisjoint(tokens)
 
 
 MIN_WORDS_AROUND_A_NUMBER = 4
@@ -191,10 +189,10 @@ def parse_word_list(text: str) -> tuple[str, ...] | None:
     """Return the sorted words of a list without mathematics ("line segment and circle")."""
     if len(text) > 200 or any(char.isdigit() or char in "=<>^_+*/|$()[]" for char in text):
         return None
-    parts = [words(part).text for part in _LIST.split(_LATEX_TEXT.sub("", text))]
-    if len(parts) < 2 or not all(len(part) > 1 and part.replace(" ", "").isalpha() for part in parts):
+    items = [words(item).text for item in _LIST.split(_LATEX_TEXT.sub("", text))]
+    if len(items) < 2 or not all(len(item) > 1 and item.replace(" ", "").isalpha() for item in items):
         return None
-    return tuple(sorted(parts))
+    return tuple(sorted(items))
 
 
 _LIST = re.compile(

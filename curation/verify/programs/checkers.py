@@ -31,7 +31,7 @@ from curation.verify.programs.tools import Program, Runner, ready
 from curation.verify.sandbox import Ending, Limits, RunResult
 
 CHECKER_LIMITS = Limits(cpu_s=30.0, memory_mb=2048)
-"""Not in the paper; more than any checked program's."""
+"""Not in the paper; above any program's."""
 _STANDARDS = ("-std=c++20", "-std=gnu++17", "-std=gnu++11")
 _INPUT, _ANSWER, _OUTPUT, _FEEDBACK = "judge_input", "judge_answer", "team_output", "feedback"
 _EXITS = {
@@ -48,19 +48,19 @@ def check_outputs(
     if isinstance(program, Unready):
         return [(CodeVerdict.BROKEN, program.how)] * len(runs)
     verdicts = _checked(runner, checker, program, runs)
-    failed = [place for place, (verdict, _) in enumerate(verdicts) if verdict is CodeVerdict.BROKEN]
-    proofs = [(runs[place][0], runs[place][1], runs[place][1]) for place in failed]
-    for place, (proof, _) in zip(failed, _checked(runner, checker, program, proofs), strict=True):
+    failed = [index for index, (verdict, _) in enumerate(verdicts) if verdict is CodeVerdict.BROKEN]
+    proofs = [(runs[index][0], runs[index][1], runs[index][1]) for index in failed]
+    for index, (proof, _) in zip(failed, _checked(runner, checker, program, proofs), strict=True):
         if proof is not CodeVerdict.BROKEN:
-            verdicts[place] = CodeVerdict.WA, f"only on this output {verdicts[place][1]}"
+            verdicts[index] = CodeVerdict.WA, f"only on this output {verdicts[index][1]}"
     return verdicts
 
 
 def _checked(
     runner: Runner, checker: Checker, program: Program, runs: Sequence[tuple[bytes, bytes, bytes]]
 ) -> list[tuple[CodeVerdict, str]]:
-    beside = helper_files(checker)
-    files = [{**beside, _INPUT: test_input, _ANSWER: answer} for test_input, answer, _ in runs]
+    helpers = helper_files(checker)
+    files = [{**helpers, _INPUT: test_input, _ANSWER: answer} for test_input, answer, _ in runs]
     if checker.kind is CheckerKind.KATTIS:
         for file_set in files:
             file_set[f"{_FEEDBACK}/.keep"] = b""
@@ -77,7 +77,7 @@ def _checked(
 
 
 def helper_files(checker: Checker) -> dict[str, bytes]:
-    """Return a Python program's further files."""
+    """Return a Python checker's other files."""
     if checker.lang is not CodeLang.PYTHON:
         return {}
     return {
@@ -116,9 +116,9 @@ _CONVERT_LIMITS = Limits(cpu_s=10.0, memory_mb=512, output_bytes=4 << 20)
 _MODULES = ("__version__", "lib", "tokenizer", "parser")
 _CONVERT = """\
 import json, sys, types
-held = json.loads({held!r})
+texts = json.loads({texts!r})
 sys.modules["checktestdata"] = types.ModuleType("checktestdata")
-for name, text in held.items():
+for name, text in texts.items():
     module = types.ModuleType("checktestdata." + name)
     module.__file__ = name
     sys.modules["checktestdata." + name] = module
@@ -129,7 +129,7 @@ class Source:
     def __init__(self, name):
         self.name = name
     def read_text(self):
-        return held[self.name]
+        return texts[self.name]
 parser.Path = Source
 sys.setrecursionlimit(20000)
 print(parser.parse(tokenizer.tokenize(sys.stdin.buffer.read())).python_code(standalone=True))
@@ -178,16 +178,16 @@ def check_inputs(
     """Return verdicts on inputs, which all validators must accept."""
     verdicts = [ACCEPTED] * len(inputs)
     for prepared in validators:
-        places = [place for place, verdict in enumerate(verdicts) if verdict.valid is not False]
-        stdins = [inputs[place] for place in places]
+        indices = [index for index, verdict in enumerate(verdicts) if verdict.valid is not False]
+        stdins = [inputs[index] for index in indices]
         validator = prepared.validator
-        grammar = validator.lang is ValidatorLang.CHECKTESTDATA
-        beside = {} if grammar else helper_files(_as_checker(validator))
-        results = runner.run(prepared.program, stdins, limits, args=validator.args, files=[beside] * len(stdins))
-        for place, result in zip(places, results, strict=True):
+        is_grammar = validator.lang is ValidatorLang.CHECKTESTDATA
+        helpers = {} if is_grammar else helper_files(_as_checker(validator))
+        results = runner.run(prepared.program, stdins, limits, args=validator.args, files=[helpers] * len(stdins))
+        for index, result in zip(indices, results, strict=True):
             verdict = _input_verdict(validator, result)
-            if verdict.valid is not True and (verdicts[place].valid or verdict.valid is False):
-                verdicts[place] = verdict
+            if verdict.valid is not True and (verdicts[index].valid or verdict.valid is False):
+                verdicts[index] = verdict
     return verdicts
 
 
@@ -199,12 +199,12 @@ def _as_checker(validator: Validator) -> Checker:
 def _input_verdict(validator: Validator, result: RunResult) -> InputVerdict:
     if result.ending is Ending.EXITED and result.exit_code == validator.accepts:
         return ACCEPTED
-    words = (result.stderr or result.stdout).decode("utf-8", "replace").strip()
+    message = (result.stderr or result.stdout).decode("utf-8", "replace").strip()
     if result.ending is Ending.EXITED:
-        line = words.splitlines()[-1] if validator.lang is ValidatorLang.PYTHON and words else words
+        line = message.splitlines()[-1] if validator.lang is ValidatorLang.PYTHON and message else message
         return InputVerdict(False, f"exit code {result.exit_code}: {line[:200]}".rstrip(": "))
     if result.ending is Ending.SIGNALED:
-        return InputVerdict(False, f"signal {result.signal}: {words[:200]}".rstrip(": "))
+        return InputVerdict(False, f"signal {result.signal}: {message[:200]}".rstrip(": "))
     return InputVerdict(None, f"{result.ending.value} {result.note}".rstrip())
 
 
@@ -213,7 +213,7 @@ def _converter() -> str:
     import checktestdata
 
     folder = Path(checktestdata.__path__[0])
-    return _CONVERT.format(held=json.dumps({name: (folder / f"{name}.py").read_text() for name in _MODULES}))
+    return _CONVERT.format(texts=json.dumps({name: (folder / f"{name}.py").read_text() for name in _MODULES}))
 
 
 def _converted(runner: Runner, validator: Validator) -> ReadyValidator | str:
@@ -221,6 +221,6 @@ def _converted(runner: Runner, validator: Validator) -> ReadyValidator | str:
     (result,) = runner.run(Program(CodeLang.PYTHON, _converter()), [grammar], _CONVERT_LIMITS)
     if result.ending is Ending.EXITED and result.exit_code == 0:
         return ReadyValidator(validator, Program(CodeLang.PYTHON, result.stdout.decode("utf-8", "replace")))
-    words = result.stderr.decode("utf-8", "replace").strip().splitlines()
+    lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
     how = f"exit code {result.exit_code}" if result.ending is Ending.EXITED else result.ending.value
-    return f"checktestdata cannot read it: {how}: {words[-1][:200] if words else result.note}"
+    return f"checktestdata cannot read it: {how}: {lines[-1][:200] if lines else result.note}"

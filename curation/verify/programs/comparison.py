@@ -102,7 +102,7 @@ def _tokens(text: bytes, how: Comparison) -> Iterator[list[bytes]]:
     while start < len(text):
         end = start + _BLOCK
         if end < len(text):
-            gap = _SPACE.search(text, end)  # a whole run would be scanned again by each block of it
+            gap = _SPACE.search(text, end)  # a run of spaces would be scanned again by each of its blocks
             end = gap.start() if gap else len(text)
         block = text[start:end]
         tokens = (block if how.case_sensitive else block.lower()).split()

@@ -1,7 +1,7 @@
 """Extracts the program of a response.
 
 It is the first block after the thoughts that names a judged language (the paper's rule), else the last in the requested
-language, or unnamed but like a program. An open block counts only in a finished response.
+language, or unnamed but like a program. Open blocks count only in finished responses.
 
 Invariant: foreign text is never parsed as a program.
 """
@@ -54,18 +54,18 @@ class CodeBlock:
     is_closed: bool = True
 
 
-def extract_code(text: str, wanted: CodeLang | None = None, *, finished: bool = False) -> Submission | Unready:
+def extract_code(text: str, lang: CodeLang | None = None, *, finished: bool = False) -> Submission | Unready:
     """Return a response's program, or why there is none.
 
     Args:
         finished: the response ended by itself; closes an open block.
     """
-    return _chosen(find_programs(text, finished=finished), wanted)
+    return _chosen(find_programs(text, finished=finished), lang)
 
 
-def extract_program(answer: str, wanted: CodeLang | None = None) -> Submission | Unready:
+def extract_program(answer: str, lang: CodeLang | None = None) -> Submission | Unready:
     """Return the program in a final answer."""
-    return _chosen(_last_programs(answer, finished=False), wanted)
+    return _chosen(_last_programs(answer, finished=False), lang)
 
 
 def find_programs(text: str, *, finished: bool = False) -> list[Submission | Unready]:
@@ -83,8 +83,10 @@ def find_programs(text: str, *, finished: bool = False) -> list[Submission | Unr
     return [Submission(LANGUAGES[first.name], first.code)]
 
 
-def _chosen(found: list[Submission | Unready], wanted: CodeLang | None) -> Submission | Unready:
-    return next((one for one in found if isinstance(one, Submission) and one.lang is wanted), found[-1])
+def _chosen(programs: list[Submission | Unready], lang: CodeLang | None) -> Submission | Unready:
+    return next(
+        (program for program in programs if isinstance(program, Submission) and program.lang is lang), programs[-1]
+    )
 
 
 def _last_programs(answer: str, *, finished: bool) -> list[Submission | Unready]:
@@ -98,15 +100,15 @@ def _last_programs(answer: str, *, finished: bool) -> list[Submission | Unready]
         if lang is None and block.name in _UNNAMED:
             lang = next((lang for lang, looks in _LOOKS.items() if looks.search(block.code)), None)
         if lang is not None and block.code.strip() and (block.is_closed or finished):
-            of_kind = named if block.name in LANGUAGES else unnamed
-            of_kind.pop(lang, None)
-            of_kind[lang] = Submission(lang, block.code)
+            programs = named if block.name in LANGUAGES else unnamed
+            programs.pop(lang, None)
+            programs[lang] = Submission(lang, block.code)
     found: list[Submission | Unready] = [program for lang, program in unnamed.items() if lang not in named]
     found += named.values()
-    return found or [_before_a_lone_fence(answer, blocks) or _no_program(blocks[-1], finished)]
+    return found or [_before_single_fence(answer, blocks) or _no_program(blocks[-1], finished)]
 
 
-def _before_a_lone_fence(answer: str, blocks: list[CodeBlock]) -> Submission | None:
+def _before_single_fence(answer: str, blocks: list[CodeBlock]) -> Submission | None:
     text = answer.replace("\r\n", "\n")
     if len(blocks) > 1 or blocks[0].is_closed or blocks[0].name or not _BEGINS.match(text.lstrip()):
         return None
@@ -155,7 +157,7 @@ def _blocks(answer: str, *, stray: bool = False) -> Iterator[CodeBlock]:
 
 
 def _named_within(text: str, start: int, end: int, fence: int) -> int | None:
-    """Return where an equal ``fence`` opens a judged language's block."""
+    """Return the start of a judged language's block with an equal ``fence``."""
     for opening in _OPENING.finditer(text, start, end):
         if len(opening["fence"]) == fence and opening["name"].strip("{}.").lower() in LANGUAGES:
             return opening.start()
@@ -177,9 +179,9 @@ def _indent(line: str) -> int:
 
 def _cut_indent(line: str, width: int) -> str:
     column = 0
-    for place, char in enumerate(line):
+    for position, char in enumerate(line):
         if column >= width or char not in " \t":
-            return line[place:]
+            return line[position:]
         column += _TAB - column % _TAB if char == "\t" else 1
     return ""
 

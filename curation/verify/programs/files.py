@@ -118,7 +118,7 @@ def problem_of_row(row: Mapping[str, Any], where: str) -> CodeProblem:
     flags, comparison, packed = row.get("checker"), row.get("comparison"), row.get("function")
     try:
         if isinstance(flags, str) and comparison is not None:
-            raise ValueError("a checker of flags and a comparison state the same twice; give one of them")
+            raise ValueError("give either a checker of flags or a comparison, not both")
         rule = TOKENS if comparison is None else Comparison(**comparison)
         return CodeProblem(
             str(name),
@@ -132,15 +132,15 @@ def problem_of_row(row: Mapping[str, Any], where: str) -> CodeProblem:
             processes=row.get("processes") is True,
         )
     except (KeyError, TypeError, ValueError, AttributeError, VerifierError) as error:
-        raise SourceError(f"{where}: problem {name!r} is not as it should be: {error!r}") from error
+        raise SourceError(f"{where}: problem {name!r} is invalid: {error!r}") from error
 
 
 def _tests(row: Mapping[str, Any]) -> Iterator[CodeTest]:
-    for place, test in enumerate(row.get("tests") or ()):
+    for index, test in enumerate(row.get("tests") or ()):
         if not isinstance(test["input"], str) or not isinstance(test["output"], str):
             raise TypeError("a test's input and output are strings")
-        given, expected = (test[key].encode("utf-8", "surrogatepass") for key in ("input", "output"))
-        yield CodeTest(given, expected, str(place))
+        test_input, expected = (test[key].encode("utf-8", "surrogatepass") for key in ("input", "output"))
+        yield CodeTest(test_input, expected, str(index))
 
 
 def _checker(packed: Mapping[str, Any]) -> Checker:
@@ -151,7 +151,7 @@ def _checker(packed: Mapping[str, Any]) -> Checker:
 
 
 def row_of_problem(problem: CodeProblem) -> dict[str, Any]:
-    """Return a problem as a row for `problem_of_row`."""
+    """Return the row of `problem_of_row`."""
     row: dict[str, Any] = {
         "id": problem.id,
         "tests": [{"input": test.input.decode(), "output": test.output.decode()} for test in problem.tests],

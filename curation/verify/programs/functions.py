@@ -1,8 +1,8 @@
 """Judges functions by calls, or by test programs that assert.
 
 The submission runs in one box and returns plain data, so nothing in its process reaches the verdict; a test program
-runs in a second box, on that data. C++ functions are linked with a separately compiled test program, which passes if it
-writes a secret word, new per judge process; a submission could find it in its memory, but stays in the box.
+runs on that data in a second box. C++ functions are linked with a separately compiled test program, which passes if it
+writes a secret of this judge process; a submission could find it in its memory, but stays in the box.
 
 Invariants: comparison hashes nothing and calls no method of a value; unreadable results are the submission's crash.
 """
@@ -52,7 +52,7 @@ _BOOST_ANY = b"""#pragma once
 #include <any>
 namespace boost { using std::any; using std::any_cast; using bad_any_cast = std::bad_any_cast; }
 """
-"""Replaces the only Boost header of HumanEval-X without Boost."""
+"""Replaces the only Boost header of HumanEval-X."""
 _Call = list[str]
 """``[name, encoded arguments, encoded keyword arguments]``"""
 
@@ -139,7 +139,7 @@ def _judge_call(ran: RunResult, call: FunctionCall, tolerance: float | None) -> 
 
 
 def _lines(ran: RunResult, count: int) -> list[dict[str, Any]] | tuple[CodeVerdict, str]:
-    """Return ``count`` checked lines of the callee, or a verdict; the submission can write anything."""
+    """Return ``count`` checked lines of the callee, where the submission can write anything, or a verdict."""
     failure = failure_of(ran)
     if failure is not None:
         return failure
@@ -202,18 +202,18 @@ def _same(expected: Any, actual: Any, tolerance: float | None) -> bool:
         expected_data, actual_data = sorted(expected_data, key=json.dumps), sorted(actual_data, key=json.dumps)
     elif kind == "dict":
         expected_data, actual_data = sorted(expected_data, key=_key), sorted(actual_data, key=_key)
-    return all(_same(mine, theirs, tolerance) for mine, theirs in zip(expected_data, actual_data, strict=True))
+    return all(_same(left, right, tolerance) for left, right in zip(expected_data, actual_data, strict=True))
 
 
 def _in_order(value: Any, count: int) -> Any:
-    """Return an ordered non-list as a list, ranges up to ``count + 1``."""
+    """Return an ordered non-list as a list, a range up to ``count + 1`` items."""
     match value:
         case {"t": "range", "v": [int(start), int(stop), int(step)]} if step:
             return list(range(start, stop, step)[: count + 1])
         case {"t": "array" | "memoryview", "v": [str(), [*items]]} | {"t": "keys" | "items", "v": [*items]}:
             return items
         case {"t": "bytes" | "bytearray", "v": str(text)}:
-            with contextlib.suppress(ValueError):  # a submission may say what is no value
+            with contextlib.suppress(ValueError):  # a submission may return anything
                 return list(base64.b64decode(text))
     return value
 
@@ -233,10 +233,10 @@ def _kind(value: Any) -> tuple[str, Any]:
     if isinstance(value, list):
         return "list", value
     if isinstance(value, dict):
-        word, inner = value.get("t"), value.get("v")
-        if word == "int":
+        name, inner = value.get("t"), value.get("v")
+        if name == "int":
             return "number", str(inner)
-        return _FAMILY.get(str(word), "other"), inner if str(word) in _FAMILY else value
+        return _FAMILY.get(str(name), "other"), inner if str(name) in _FAMILY else value
     return ("number", value) if isinstance(value, (int, float)) else ("plain", value)
 
 
@@ -262,7 +262,7 @@ def _run_assertions(runner: Runner, problem: CodeProblem, tests: FunctionTests, 
         for call, line in zip(need, lines, strict=True):
             results.setdefault(json.dumps(call), []).append(line)
         need = _ask(runner, problem, tests, results)
-    why = f"{count} calls in {_ROUNDS} rounds at most, and the test program goes on asking"
+    why = f"{count} calls in {_ROUNDS} rounds at most, and the test program needs more"
     return CaseRun(0, CodeVerdict.TLE if results else CodeVerdict.BROKEN, cpu, wall, memory, why)
 
 
@@ -307,8 +307,8 @@ def _run_linked(runner: Runner, problem: CodeProblem, submission: Submission) ->
     tests = problem.function
     assert tests is not None
     assert tests.program is not None
-    word = hashlib.blake2b(submission.code.encode("utf-8", "surrogateescape"), key=_SECRET, digest_size=16).digest()
-    unit = _test_unit(_prototype(tests.setup), tests.program, word)
+    secret = hashlib.blake2b(submission.code.encode("utf-8", "surrogateescape"), key=_SECRET, digest_size=16).digest()
+    unit = _test_unit(_prototype(tests.setup), tests.program, secret)
     if unit is None:
         return Unready(CodeVerdict.BROKEN, "the C++ test program does not end with its main function")
     sources = {
@@ -325,8 +325,8 @@ def _run_linked(runner: Runner, problem: CodeProblem, submission: Submission) ->
     (ran,) = runner.run(program, [b""], limits, processes=problem.processes)
     outcome = failure_of(ran)
     if outcome is None:
-        passed = ran.stdout.endswith(word.hex().encode())
-        outcome = (CodeVerdict.AC, "") if passed else (CodeVerdict.RTE, "it ended the process before the tests had")
+        passed = ran.stdout.endswith(secret.hex().encode())
+        outcome = (CodeVerdict.AC, "") if passed else (CodeVerdict.RTE, "it ended the process before the tests ended")
     elif b"Assertion" in ran.stderr and b"tests.cpp" in ran.stderr:
         outcome = CodeVerdict.WA, ran.stderr[:300].decode("utf-8", "replace").strip()
     return [CaseRun(0, outcome[0], ran.cpu_s, ran.wall_s, ran.memory_mb, outcome[1])]
@@ -337,24 +337,24 @@ def _prototype(declaration: str) -> str:
 
     Example: ``_prototype("#include<string>\nint f(int x){\n")`` is ``"#include<string>\nint f(int x);\n"``
     """
-    depth, opened = 0, None
-    for place, letter in enumerate(declaration):
+    depth, start = 0, None
+    for position, letter in enumerate(declaration):
         if letter == "{":
-            opened = place if depth == 0 else opened
+            start = position if depth == 0 else start
             depth += 1
         elif letter == "}":
             depth -= 1
-    return declaration if depth <= 0 or opened is None else f"{declaration[:opened].rstrip()};\n"
+    return declaration if depth <= 0 or start is None else f"{declaration[:start].rstrip()};\n"
 
 
-def _test_unit(declaration: str, program: str, word: bytes) -> str | None:
+def _test_unit(declaration: str, program: str, secret: bytes) -> str | None:
     """Return tests whose ``main`` writes the word if they pass."""
     text = program.rstrip()
     if not _MAIN.search(text) or not text.endswith("}"):
         return None
     text = _MAIN.sub("static int goldilocks_tests()", text[:-1], count=1) + "\nreturn 0;\n}\n"
-    mask = hashlib.blake2b(word, digest_size=16).digest()
-    hidden = ",".join(str(byte ^ mask_byte) for byte, mask_byte in zip(word, mask, strict=True))
+    mask = hashlib.blake2b(secret, digest_size=16).digest()
+    hidden = ",".join(str(byte ^ mask_byte) for byte, mask_byte in zip(secret, mask, strict=True))
     return f"""{declaration}
 {text}
 #include <unistd.h>

@@ -1,8 +1,5 @@
 """Judges programs, and responses with a program.
 
-    with Runner(workers=4) as runner:
-        for result in judge_programs(runner, jobs): …
-
     with ProgramJudge(problems.__getitem__, seed=7) as judge:
         for result in judge.judge(tasks): …
 
@@ -40,7 +37,7 @@ from curation.verify.programs.toolchain import STANDARDS
 from curation.verify.programs.tools import Program, Runner
 
 VERSION = "programs-12"
-"""The verifier's name and version, a key of verdicts; changes when a verdict could."""
+"""The verifier's name and version, a key of verdicts; changes whenever a verdict could."""
 
 Job = tuple[CodeProblem, Submission | Unready]
 """A problem, and a program for it or why there is none."""
@@ -157,16 +154,16 @@ class ProgramJudge:
 
 def program_answer(response: Response) -> str | None:
     """Return an attempt's final answer, its judged programs."""
-    found = find_programs(_text(response), finished=response.finish == "stop")
-    answers = [fenced(one.lang, one.code) for one in found if isinstance(one, Submission)]
+    programs = find_programs(_text(response), finished=response.finish == "stop")
+    answers = [fenced(program.lang, program.code) for program in programs if isinstance(program, Submission)]
     return "\n\n".join(answers) or None
 
 
-def submission_in(response: Response, wanted: CodeLang | None = None) -> Submission | Unready:
+def submission_in(response: Response, lang: CodeLang | None = None) -> Submission | Unready:
     """Return a response's program, read as attempts are."""
     answer = program_answer(response)
     if answer is not None:
-        return extract_program(answer, wanted)
+        return extract_program(answer, lang)
     return extract_code(_text(response), finished=response.finish == "stop")
 
 

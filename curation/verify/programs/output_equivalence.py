@@ -17,11 +17,11 @@ from curation.verify.programs.comparison import Comparison, same_output
 from curation.verify.programs.problem import CodeProblem, CodeVerdict
 from curation.verify.programs.tools import Runner
 
-_MOST_CLASSES = 6
+_MAX_LEADERS = 6
 """Max representatives to compare an output with, by tolerance or checker."""
 _FORM_SHARE = 1 / 3
-"""Max share of expected outputs that may be wrong. More are of another form (a hint to the checker, only the best
-value), which the package format allows. Not in the paper.
+"""Max share of expected outputs that may be wrong; more have another form (a hint to the checker, the best value),
+which the package format allows. Not in the paper.
 """
 
 
@@ -84,26 +84,26 @@ class Classes:
             outputs: distinct digests per test, in order.
             voting: those of voters.
         """
-        for place, digests in enumerate(outputs):
-            self._class_of[place] = self._group(place, digests, self.expected[place])
+        for index, digests in enumerate(outputs):
+            self._class_of[index] = self._group(index, digests, self.expected[index])
         self._settle()
-        for place in self._doubted(voting):
-            self._class_of[place] = self._group(place, outputs[place], None)
+        for index in self._doubted(voting):
+            self._class_of[index] = self._group(index, outputs[index], None)
         self._refuse_unsolvable(voting)
 
-    def of(self, place: int, digest: str) -> str | None:
+    def of(self, index: int, digest: str) -> str | None:
         """Return an output's class in a test, if any."""
-        if (place, digest) in self._failed:
+        if (index, digest) in self._failed:
             return None
-        return self._class_of.get(place, {}).get(digest, digest)
+        return self._class_of.get(index, {}).get(digest, digest)
 
     def _settle(self) -> None:
-        """Keep failed outputs if the checker can judge them as their own answer."""
+        """Restore failed outputs that the checker can judge as their own answer."""
         checker = self.problem.checker
         if checker is None or not self._failed:
             return
         failed_outputs = sorted(self._failed)
-        texts = [(self.problem.tests[place].input, self.spill.get(digest)) for place, digest in failed_outputs]
+        texts = [(self.problem.tests[index].input, self.spill.get(digest)) for index, digest in failed_outputs]
         verdicts = check_outputs(self.runner, checker, [(test_input, text, text) for test_input, text in texts])
         for failed_output, (verdict, _) in zip(failed_outputs, verdicts, strict=True):
             if verdict is not CodeVerdict.BROKEN:
@@ -112,27 +112,29 @@ class Classes:
     def _refuse_unsolvable(self, voting: Sequence[Sequence[str]]) -> None:
         """Remove classes that the checker rejects as their own answer."""
         checker = self.problem.checker
-        places = [place for place, digests in enumerate(voting) if digests and self.expected[place] is None]
-        if checker is None or not places:
+        indices = [index for index, digests in enumerate(voting) if digests and self.expected[index] is None]
+        if checker is None or not indices:
             return
         members: dict[tuple[int, str], list[str]] = {}
-        for place in places:
-            for digest in voting[place]:
-                if (group := self.of(place, digest)) is not None:
-                    members.setdefault((place, group), []).append(digest)
-        firsts = [(self.problem.tests[place].input, self.spill.get(own[0])) for (place, _), own in members.items()]
+        for index in indices:
+            for digest in voting[index]:
+                if (group := self.of(index, digest)) is not None:
+                    members.setdefault((index, group), []).append(digest)
+        firsts = [
+            (self.problem.tests[index].input, self.spill.get(digests[0])) for (index, _), digests in members.items()
+        ]
         verdicts = check_outputs(self.runner, checker, [(test_input, out, out) for test_input, out in firsts])
-        for ((place, _), own), (verdict, _) in zip(members.items(), verdicts, strict=True):
+        for ((index, _), digests), (verdict, _) in zip(members.items(), verdicts, strict=True):
             if verdict is not CodeVerdict.AC:
-                self._failed |= {(place, digest) for digest in own}
+                self._failed |= {(index, digest) for digest in digests}
 
-    def _group(self, place: int, digests: Sequence[str], expected: str | None) -> dict[str, str]:
+    def _group(self, index: int, digests: Sequence[str], expected: str | None) -> dict[str, str]:
         """Return the class of outputs in shared classes, ``expected`` first."""
-        test = self.problem.tests[place]
+        test = self.problem.tests[index]
         class_of: dict[str, str] = {}
         remaining = list(digests)
         leaders = [expected] if expected is not None else []
-        for number in range(_MOST_CLASSES):
+        for number in range(_MAX_LEADERS):
             remaining = [digest for digest in remaining if digest not in leaders]
             if not remaining:
                 break
@@ -140,26 +142,26 @@ class Classes:
                 leaders.append(remaining.pop(0))
             leader = leaders[number]
             answer = test.output if leader == expected else self.spill.get(leader)
-            for digest, joins in zip(remaining, self._same(place, answer, remaining, leader == expected), strict=True):
+            for digest, joins in zip(remaining, self._same(index, answer, remaining, leader == expected), strict=True):
                 if joins:
                     class_of[digest] = leader
             remaining = [digest for digest in remaining if digest not in class_of]
         return class_of
 
-    def _same(self, place: int, answer: bytes, digests: Sequence[str], answer_given: bool) -> list[bool]:
+    def _same(self, index: int, answer: bytes, digests: Sequence[str], is_expected: bool) -> list[bool]:
         """Return whether outputs are right for ``answer``; count failures if ``answer_given``."""
         checker = self.problem.checker
         if checker is None:
             return [same_output(answer, self.spill.get(digest), self.problem.comparison) for digest in digests]
-        given_input = self.problem.tests[place].input
+        test_input = self.problem.tests[index].input
         verdicts = check_outputs(
-            self.runner, checker, [(given_input, answer, self.spill.get(candidate)) for candidate in digests]
+            self.runner, checker, [(test_input, answer, self.spill.get(candidate)) for candidate in digests]
         )
         for digest, (verdict, how) in zip(digests, verdicts, strict=True):
-            if verdict is CodeVerdict.BROKEN and answer_given:
+            if verdict is CodeVerdict.BROKEN and is_expected:
                 self.broken += 1
                 self.why = how
-                self._failed.add((place, digest))
+                self._failed.add((index, digest))
         return [verdict is CodeVerdict.AC for verdict, _ in verdicts]
 
     def _doubted(self, voting: Sequence[Sequence[str]]) -> list[int]:
@@ -169,18 +171,18 @@ class Classes:
             return []
         checks: dict[int, tuple[bytes, bytes, bytes]] = {}
         sound = 0
-        for place, test in enumerate(self.problem.tests):
-            expected = self.expected[place]
+        for index, test in enumerate(self.problem.tests):
+            expected = self.expected[index]
             if expected is None:
                 continue
-            if expected in voting[place]:
+            if expected in voting[index]:
                 sound += 1
                 continue
-            joined = [digest for digest in voting[place] if self.of(place, digest) == expected]
+            joined = [digest for digest in voting[index] if self.of(index, digest) == expected]
             if joined:
-                checks[place] = (test.input, self.spill.get(joined[0]), test.output)
+                checks[index] = (test.input, self.spill.get(joined[0]), test.output)
         verdicts = check_outputs(self.runner, checker, list(checks.values())) if checks else []
-        verdict_of = {place: verdict for place, (verdict, _) in zip(checks, verdicts, strict=True)}
+        verdict_of = {index: verdict for index, (verdict, _) in zip(checks, verdicts, strict=True)}
         sound += sum(verdict is CodeVerdict.AC for verdict in verdict_of.values())
-        doubted = [place for place, verdict in verdict_of.items() if verdict is CodeVerdict.WA]
+        doubted = [index for index, verdict in verdict_of.items() if verdict is CodeVerdict.WA]
         return doubted if len(doubted) <= _FORM_SHARE * (sound + len(doubted)) else []

@@ -33,7 +33,7 @@ TESTS_A_GROUP = 20
 """Tests per group of responses (the recipe's number)."""
 
 SCRIPT_FILE = "checker_script.py"
-"""A checker's script that gets three files and prints 1 or 0."""
+"""Name of a checker's script."""
 
 
 class CodeLang(StrEnum):
@@ -62,7 +62,7 @@ OUTCOME_OF = dict.fromkeys(CodeVerdict, Outcome.WRONG) | {
     CodeVerdict.NA: Outcome.NO_ANSWER,
     CodeVerdict.BROKEN: Outcome.BROKEN,
 }
-"""Outcomes: a slow or crashing program is wrong, a broken judge is not."""
+"""A slow or crashing program is wrong; a broken judge is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class ValidatorLang(StrEnum):
     PYTHON = "python"
     CPP = "cpp"
     CHECKTESTDATA = "checktestdata"  # DOMjudge's grammar of inputs: a .ctd file
-    OTHER = "other"  # one that is not run here: its source states why
+    OTHER = "other"  # not run; its source states why
 
 
 @dataclass(frozen=True, slots=True)

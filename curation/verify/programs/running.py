@@ -1,7 +1,7 @@
 """Runs each test in its own box, and compares outputs outside.
 
-Invariants: expected outputs never enter a program's box; only exit code 0 can be accepted; failures of the sandbox or
-a checker are BROKEN.
+Invariants: expected outputs never enter a program's box; only exit code 0 is accepted; failures of the sandbox or a
+checker are BROKEN.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from curation.verify.programs.problem import CaseRun, CodeProblem, CodeVerdict
 from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Ending, Limits, RunResult
 
-_OUTPUT_LEAST = 16 << 20
-_OUTPUT_MOST = 64 << 20
+_MIN_OUTPUT_BYTES = 16 << 20
+_MAX_OUTPUT_BYTES = 64 << 20
 
 _ENDED = {
     Ending.SIGNALED: CodeVerdict.RTE,
@@ -68,22 +68,22 @@ def run_tests(
     count = 0
     size = len(indices) if problem.checker is None else 1
     while count < len(indices):
-        part = indices[count : count + size]
-        _run_part(runner, problem, program, part, runs, every)
-        count += len(part)
+        batch = indices[count : count + size]
+        _run_batch(runner, problem, program, batch, runs, every)
+        count += len(batch)
         size = min(2 * size, 16)
         if not every and runs[-1].verdict is not CodeVerdict.AC:
             break
-    if lack := runner.lacking(program, problem.processes):
-        runs = [_because(run, lack) for run in runs]
+    if reason := runner.lacking(program, problem.processes):
+        runs = [_with_reason(run, reason) for run in runs]
     return runs
 
 
-def _because(run: CaseRun, why: str) -> CaseRun:
+def _with_reason(run: CaseRun, why: str) -> CaseRun:
     return run if run.verdict is CodeVerdict.AC else dataclasses.replace(run, how=f"{run.how}; {why}")
 
 
-def _run_part(
+def _run_batch(
     runner: Runner,
     problem: CodeProblem,
     program: Program,
@@ -95,7 +95,7 @@ def _run_part(
     limits = Limits(
         cpu_s=problem.cpu_s,
         memory_mb=problem.memory_mb,
-        output_bytes=min(_OUTPUT_MOST, max(_OUTPUT_LEAST, 4 * expected)),
+        output_bytes=min(_MAX_OUTPUT_BYTES, max(_MIN_OUTPUT_BYTES, 4 * expected)),
     )
     unchecked: list[tuple[int, RunResult]] = []
 
@@ -115,13 +115,13 @@ def _run_part(
     if problem.checker is None or not unchecked:
         return
     triples = [
-        (problem.tests[runs[place].index].input, problem.tests[runs[place].index].output, ran.stdout)
-        for place, ran in unchecked
+        (problem.tests[runs[position].index].input, problem.tests[runs[position].index].output, ran.stdout)
+        for position, ran in unchecked
     ]
-    for (place, _), (verdict, how) in zip(unchecked, check_outputs(runner, problem.checker, triples), strict=True):
-        runs[place] = dataclasses.replace(runs[place], verdict=verdict, how=how)
+    for (position, _), (verdict, how) in zip(unchecked, check_outputs(runner, problem.checker, triples), strict=True):
+        runs[position] = dataclasses.replace(runs[position], verdict=verdict, how=how)
         if verdict is not CodeVerdict.AC and not every:
-            del runs[place + 1 :]
+            del runs[position + 1 :]
             break
 
 

@@ -87,7 +87,7 @@ def build_problem(
         function = function_of(judging, pairs)
         comparison, checker = comparison_of(judging["comparison"]), checker_of(judging)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise SourceError(f"problem {name!r} is not as it should be: {error!r}") from error
+        raise SourceError(f"problem {name!r} has an invalid column: {error!r}") from error
     cases = [] if function is not None else pairs
     return CodeProblem(
         name,

@@ -15,15 +15,13 @@ from curation.verify.sandbox.library import cache_folder
 COMPILE_LIMITS = Limits(cpu_s=10.0, wall_s=60.0, memory_mb=2048)
 """The recipe's 10 s of CPU time; memory and wall time are not in the paper."""
 STANDARDS = ("gnu++20", "gnu++17", "gnu++14", "gnu++11", "gnu++98")
-"""Standards to try in turn, as older solutions use names that later ones take, or features that they lack. Not in the
-paper.
-"""
+"""Standards to try in turn: older solutions use names and features that later ones lack. Not in the paper."""
 CPP_FLAGS = (f"-std={STANDARDS[0]}", "-O2")
-"""C++20 with GNU's extensions, as in contests. The precompiled header needs exactly these."""
+"""C++20 with GNU's extensions, as in contests; the precompiled header needs exactly these flags."""
 PRECOMPILE_LIMITS = Limits(cpu_s=120.0, memory_mb=4096, output_bytes=16 << 20, file_mb=512, processes=32)
 OUTPUT = "a.out"
 _INCLUDE = "include"
-"""Include folder of the header alone, as all its files are found as ``<name>``."""
+"""Include folder for the header alone, as all its files become ``<name>``."""
 _OBJECT = "threads.o"
 _THREADS = b"""#define _GNU_SOURCE
 #include <pthread.h>
@@ -34,10 +32,7 @@ static void set(void) {
 }
 __attribute__((used, section(".preinit_array"))) static void (*const first)(void) = set;
 """
-"""Gives threads stacks of 8 MiB, as outside.
-
-The C library would take the main stack's limit, which in the box is nearly all memory.
-"""
+"""Gives threads stacks of 8 MiB; the C library would take the main stack's limit, in the box nearly all memory."""
 
 
 def tools_folder() -> Path:
@@ -48,10 +43,10 @@ def tools_folder() -> Path:
     return folder
 
 
-def made_before(box: Sandbox) -> tuple[str, ...]:
+def prebuilt_arguments(box: Sandbox) -> tuple[str, ...]:
     """Return compiler arguments for prebuilt files, built if missing."""
-    folder, seen = box.tools, box.seen_tools
-    if folder is None or seen is None:
+    folder, tools_in_box = box.tools, box.seen_tools
+    if folder is None or tools_in_box is None:
         return ()
     probe = box.compile({}, ("g++", "--version"), COMPILE_LIMITS, output="none")
     version = hashlib.sha256(probe.log.encode()).hexdigest()
@@ -59,8 +54,8 @@ def made_before(box: Sandbox) -> tuple[str, ...]:
     kept = [path.is_file() for path in (header, threads)]
     if not all(kept) or not mark.is_file() or mark.read_text() != version:
         mark.unlink(missing_ok=True)
-        for part in (folder / _INCLUDE, header.parent):
-            part.mkdir(mode=0o755, exist_ok=True)
+        for directory in (folder / _INCLUDE, header.parent):
+            directory.mkdir(mode=0o755, exist_ok=True)
         source = {"all.h": b"#include <bits/stdc++.h>\n"}
         kept = [
             _keep(box, header, source, ("g++", *CPP_FLAGS, "-x", "c++-header", "all.h", "-o", OUTPUT)),
@@ -68,15 +63,19 @@ def made_before(box: Sandbox) -> tuple[str, ...]:
         ]
         if all(kept):
             mark.write_text(version)
-    words = ("-I", str(seen / _INCLUDE)), (str(seen / _OBJECT),)
-    return tuple(word for there, some in zip(kept, words, strict=True) if there for word in some)
+    arguments = ("-I", str(tools_in_box / _INCLUDE)), (str(tools_in_box / _OBJECT),)
+    return tuple(word for is_kept, options in zip(kept, arguments, strict=True) if is_kept for word in options)
 
 
-def lost(box: Sandbox, words: tuple[str, ...]) -> str:
+def missing_object(box: Sandbox, arguments: tuple[str, ...]) -> str:
     """Return an error if the linked object has disappeared."""
-    if box.tools is None or not any(word.endswith(_OBJECT) for word in words) or (box.tools / _OBJECT).is_file():
+    if (
+        box.tools is None
+        or not any(argument.endswith(_OBJECT) for argument in arguments)
+        or (box.tools / _OBJECT).is_file()
+    ):
         return ""
-    return f"{box.tools / _OBJECT}, which C++ programs are linked with, has gone; start the command again"
+    return f"{box.tools / _OBJECT}, which C++ programs are linked with, is missing; run the command again"
 
 
 def _keep(box: Sandbox, target: Path, sources: dict[str, bytes], command: tuple[str, ...]) -> bool:

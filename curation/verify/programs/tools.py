@@ -1,6 +1,6 @@
-"""Holds the sandbox, its threads, and compiled programs.
+"""Keeps the sandbox, its threads, and compiled programs.
 
-Invariants: threads compile a request once; sandbox failures are not kept.
+Invariants: threads compile a request once; sandbox failures are not cached.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from curation.verify.programs.toolchain import (
     CPP_FLAGS,
     OUTPUT,
     STANDARDS,
-    lost,
-    made_before,
+    missing_object,
+    prebuilt_arguments,
     tools_folder,
 )
 from curation.verify.sandbox import CompileResult, Ending, Limits, RunResult, Sandbox
 
 KEPT_BYTES = 64 << 20
-"""Max bytes of kept compiled programs."""
+"""Max bytes of cached compiled programs."""
 _FILES = re.compile(r"\btmpfile\b|[\"']/tmp\b")
 _MODES = re.compile(r"\b(?:l?f?ch(?:mod|own)|utime\w*|copy2|copystat|permissions|last_write_time)\b")
 _FORKS = re.compile(r"\b(?:multiprocessing|ProcessPoolExecutor|forkpty|v?fork)\b")
@@ -79,7 +79,7 @@ class Runner:
 
     def open(self) -> None:
         """Open the sandbox; raise `VerifierError` if nothing isolates."""
-        self.box  # noqa: B018  opened by being asked for
+        self.box  # noqa: B018  the property opens it
 
     def __enter__(self) -> Self:
         return self
@@ -94,7 +94,7 @@ class Runner:
     def compile(
         self, sources: Mapping[str, bytes], command: Sequence[str], limits: Limits = COMPILE_LIMITS
     ) -> CompileResult:
-        """Compile ``sources`` by ``command``, or return the kept result."""
+        """Compile ``sources`` by ``command``, or return the cached result."""
         digest = hashlib.sha256(repr((tuple(command), sorted(sources.items()), limits)).encode()).hexdigest()
         with self._lock:
             if digest in self._kept:
@@ -111,7 +111,7 @@ class Runner:
             finally:
                 with self._lock:
                     del self._compiling[digest]
-                if not future.done():  # a thread that waits for it must not wait for ever
+                if not future.done():  # else a waiting thread would hang
                     future.cancel()
             self._keep(digest, future.result())
         return future.result()
@@ -121,21 +121,21 @@ class Runner:
             return
         with self._lock:
             self._kept[digest] = compiled
-            while sum(len(one.artifact or b"") + len(one.log) for one in self._kept.values()) > KEPT_BYTES:
+            while sum(len(kept.artifact or b"") + len(kept.log) for kept in self._kept.values()) > KEPT_BYTES:
                 self._kept.popitem(last=False)
 
     def cpp(self, sources: Mapping[str, bytes], main: Sequence[str], flags: Sequence[str] = CPP_FLAGS) -> CompileResult:
         """Compile the C++ files ``main``; other sources are headers."""
-        prebuilt = self._made_before()
+        prebuilt = self._prebuilt_arguments()
         compiled = self.compile(sources, ("g++", *flags, *prebuilt, *main, "-o", OUTPUT))
-        if not compiled.ok and (why := lost(self.box, prebuilt)):  # no fault of the program's
+        if not compiled.ok and (why := missing_object(self.box, prebuilt)):  # not the program's fault
             return replace(compiled, run=replace(compiled.run, ending=Ending.BROKEN, note=why))
         return compiled
 
-    def _made_before(self) -> tuple[str, ...]:
+    def _prebuilt_arguments(self) -> tuple[str, ...]:
         with self._lock:
             if self._prebuilt is None:
-                self._prebuilt = made_before(self.box)
+                self._prebuilt = prebuilt_arguments(self.box)
             return self._prebuilt
 
     def prepare(self, submission: Submission) -> Program | Unready:
@@ -150,23 +150,21 @@ class Runner:
             if isinstance(program, Program) or program.verdict is CodeVerdict.BROKEN:
                 return program
             first = first or program
-            if compiled.run.ending is not Ending.EXITED:  # it takes too much, and would again
+            if compiled.run.ending is not Ending.EXITED:  # another standard would exceed the limit, too
                 break
         assert first is not None
         return first
 
     def lacking(self, program: Program, processes: bool = False) -> str:
-        """Return what a program may lack here, or nothing; ``processes`` allows child processes."""
+        """Return what a program may lack here, if anything; ``processes`` allows child processes."""
         if _FORKS.search(program.source) and not processes:
-            return "it may want processes of its own, which its problem does not allow"
+            return "it may need child processes, which its problem does not allow"
         if _FORKS.search(program.source) and not self.box.forks:
-            return f"it may want processes of its own, which rung {self.box.rung!r} does not allow here"
+            return f"it may need child processes, which rung {self.box.rung!r} does not allow here"
         if self.box.rung == "landlock" and _FILES.search(program.source):
-            return "it may want files in /tmp, which rung 'landlock' does not allow"
+            return "it may need files in /tmp, which rung 'landlock' does not allow"
         if not self.box.owns and _MODES.search(program.source):
-            return (
-                f"it may want to change modes or times of files, which stay as they are on rung {self.box.rung!r} here"
-            )
+            return f"it may need to change modes or times of files, which rung {self.box.rung!r} does not allow here"
         return ""
 
     def run(

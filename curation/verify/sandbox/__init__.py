@@ -1,4 +1,4 @@
-"""Runs foreign code in isolated processes, the only room that does (docs/explanation/sandbox.md).
+"""Runs foreign code in isolated processes; nothing else does (docs/explanation/sandbox.md).
 
     with Sandbox(workers=2) as box:
         for ran in box.run_python("print(int(input()) + 1)", [b"1", b"2"], Limits(cpu_s=2)):

@@ -38,7 +38,7 @@ COMPILE_LIMITS = Limits(cpu_s=10.0, memory_mb=2048, output_bytes=16 << 20, file_
 ANSWER_TIMEOUT_S = 60.0
 MAX_TRIES = 2
 AHEAD, AHEAD_BYTES = 16, 1 << 20
-"""Max tests sent to a slot at once, and max bytes of their inputs."""
+"""Max tests sent to a slot at once, and max bytes of inputs."""
 
 Files = Mapping[str, bytes] | Sequence[Mapping[str, bytes]]
 """Read-only files by name, for all tests or each."""
@@ -48,7 +48,7 @@ Test = tuple[bytes, Mapping[str, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A program and its permissions; ``kind`` of slot, ``op`` that starts it."""
+    """A program with its permissions, its ``kind`` of slot, and the ``op`` that starts it."""
 
     kind: str
     op: str
@@ -64,7 +64,7 @@ class Sandbox:
     ``rung``: by default the strongest that works; ``"none"`` (no isolation) must be named, or allowed by
     ``allow_none``. ``tools``: a read-only folder for `compile`. Raises VerifierError if no rung works.
 
-    ``forks``: programs may start processes on request; ``owns``: they may change modes and times.
+    ``forks``: programs may start processes; ``owns``: they may change modes and times.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Sandbox:
         self._idle: dict[str, list[Slot]] = {"std": [first], "numpy": [], "tasks": [], "compile": []}
         self._busy: set[Slot] = set()
         self._lock = threading.Lock()
-        self._places = threading.BoundedSemaphore(self.workers)
+        self._capacity = threading.BoundedSemaphore(self.workers)
         self._closed = False
 
     @property
@@ -89,8 +89,8 @@ class Sandbox:
         """Return the path of ``tools`` in the box."""
         if self.tools is None:
             return None
-        place = str(self.tools.resolve())
-        return Path(seen_at(place) if self.rung in APART else place)
+        path = str(self.tools.resolve())
+        return Path(seen_at(path) if self.rung in APART else path)
 
     def __enter__(self) -> Sandbox:
         return self
@@ -111,10 +111,10 @@ class Sandbox:
 
     @contextlib.contextmanager
     def _slot(self, kind: str) -> Iterator[Slot]:
-        """Lend a slot, kept afterwards only if marked ``usable``."""
+        """Lend a slot, kept afterwards only if ``usable``."""
         with self._lock:
             if self._closed:
-                raise VerifierError("this Sandbox is closed; make another one")
+                raise VerifierError("this Sandbox is closed; create another one")
             slot = self._idle[kind].pop() if self._idle[kind] else None
         slot = slot or Slot(self.rung, kind, self.tools)
         slot.usable = False
@@ -146,10 +146,10 @@ class Sandbox:
         tasks: bool = False,
         forks: bool = False,
     ) -> Iterator[RunResult]:
-        """Return an iterator over one isolated run per input.
+        """Return an iterator of one isolated run per input.
 
         ``numpy``: load it first. ``tasks``: load numpy and sympy first, and show reasoning-gym. ``forks``: allow child
-        processes if ``Sandbox.forks``; slower. Raises VerifierError if numpy is missing.
+        processes (slower). Raises VerifierError if numpy is missing.
         """
         if numpy and numpy_site_packages() is None:
             raise VerifierError("a program needs numpy, which is not installed here; install numpy")
@@ -171,9 +171,9 @@ class Sandbox:
 
     def _run(self, job: _Job, tests: Sequence[Test]) -> Iterator[RunResult]:
         count, failures = 0, 0
-        with self._places:
+        with self._capacity:
             while count < len(tests):
-                with contextlib.closing(self._session(job, tests[count:])) as session:
+                with contextlib.closing(self._slot_runs(job, tests[count:])) as session:
                     for ran in session:
                         failures += ran.ending is Ending.BROKEN
                         if ran.ending is Ending.BROKEN and failures < MAX_TRIES:
@@ -184,7 +184,7 @@ class Sandbox:
                         if count == len(tests) or ran.ending is Ending.BROKEN:
                             break
 
-    def _session(self, job: _Job, tests: Sequence[Test]) -> Generator[RunResult, None, None]:
+    def _slot_runs(self, job: _Job, tests: Sequence[Test]) -> Generator[RunResult, None, None]:
         """Yield a program's runs in one slot, the last BROKEN if it fails."""
         program, limits = memory_file(job.program), job.limits
         try:
@@ -197,15 +197,15 @@ class Sandbox:
                     yield from itertools.repeat(early, len(tests))
                     return
                 try:
-                    count, ahead = 0, 1
+                    count, batch_size = 0, 1
                     while count < len(tests):
-                        before = count
-                        for ran in _ran(slot, _together(tests[count : count + ahead]), job):
+                        done = count
+                        for ran in _run_batch(slot, _batch(tests[count : count + batch_size]), job):
                             count += 1
                             yield ran
-                        ahead = min(2 * (count - before), AHEAD)  # what was sent and not run is sent again
+                        batch_size = min(2 * (count - done), AHEAD)  # tests that were sent and not run are sent again
                 finally:
-                    slot.usable = _ended(slot)
+                    slot.usable = _end_program(slot)
         except SlotError as failure:
             yield broken_run(str(failure))
         finally:
@@ -222,12 +222,12 @@ class Sandbox:
 
         ``command[0]`` is found in /usr/local/bin, /usr/bin and /bin. Limits count all processes.
         """
-        with self._places:
+        with self._capacity:
             for _ in range(MAX_TRIES):
                 result = self._compile(sources, command, limits, output)
                 if result.run.ending not in (Ending.BROKEN, Ending.WALL_LIMIT):
                     break
-        if result.run.ending is Ending.WALL_LIMIT:  # a compiler never sleeps: it waited, for a disk or a busy machine
+        if result.run.ending is Ending.WALL_LIMIT:  # a compiler never sleeps: it waited for a disk or a busy machine
             note = f"the compiler waited for more than {limits.wall_guard_s:g} s, {MAX_TRIES} times"
             return CompileResult(result.log, None, broken_run(note))
         return result
@@ -241,14 +241,14 @@ class Sandbox:
             for descriptor in (*outputs, *inputs):
                 opened.callback(os.close, descriptor)
             try:
-                order = {"op": "command", "command": list(command), "output": output, "files": file_names(sources)}
-                message = {**order, "limits": limits_message(limits, tree=True)}
+                request = {"op": "command", "command": list(command), "output": output, "files": file_names(sources)}
+                message = {**request, "limits": limits_message(limits, tree=True)}
                 with self._slot("compile") as slot:
-                    patience = ANSWER_TIMEOUT_S + 12 * limits.wall_guard_s
-                    used = slot.ask(message, [inputs[0], *outputs, *inputs[1:]], patience)
-                    slot.usable = not used["failed"]
-                    ran = run_result(used, limits, outputs[0], outputs[1])
-                    artifact = read_file(outputs[2], os.fstat(outputs[2]).st_size) if used["written"] else None
+                    timeout_s = ANSWER_TIMEOUT_S + 12 * limits.wall_guard_s
+                    usage = slot.ask(message, [inputs[0], *outputs, *inputs[1:]], timeout_s)
+                    slot.usable = not usage["failed"]
+                    ran = run_result(usage, limits, outputs[0], outputs[1])
+                    artifact = read_file(outputs[2], os.fstat(outputs[2]).st_size) if usage["written"] else None
             except SlotError as failure:
                 ran, artifact = broken_run(str(failure)), None
         ok = ran.ending is Ending.EXITED and ran.exit_code == 0
@@ -256,7 +256,7 @@ class Sandbox:
         return CompileResult(log, artifact if ok else None, ran)
 
 
-def _ended(slot: Slot) -> bool:
+def _end_program(slot: Slot) -> bool:
     """Report a program's end; return whether the slot is reusable."""
     try:
         return slot.process.poll() is None and bool(slot.ask({"op": "end"}, []).get("done", False))
@@ -269,17 +269,17 @@ def _tests(stdins: Sequence[bytes], files: Files | None) -> list[Test]:
     return list(zip(stdins, each, strict=True))
 
 
-def _together(tests: Sequence[Test]) -> Sequence[Test]:
-    """Return the first test with small ones to send at once."""
+def _batch(tests: Sequence[Test]) -> Sequence[Test]:
+    """Return the first tests, which are small enough to send at once."""
     size = 0
-    for place, (stdin, files) in enumerate(tests):
+    for index, (stdin, files) in enumerate(tests):
         size += len(stdin)
-        if place and (files or size > AHEAD_BYTES):
-            return tests[:place]
+        if index and (files or size > AHEAD_BYTES):
+            return tests[:index]
     return tests
 
 
-def _ran(slot: Slot, tests: Sequence[Test], job: _Job) -> Iterator[RunResult]:
+def _run_batch(slot: Slot, tests: Sequence[Test], job: _Job) -> Iterator[RunResult]:
     """Yield runs of the first tests, at least one."""
     message = {"op": "tests", "files": [file_names(files) for _, files in tests]}
     descriptors, outputs = [], []
@@ -296,8 +296,8 @@ def _ran(slot: Slot, tests: Sequence[Test], job: _Job) -> Iterator[RunResult]:
             raise SlotError("the process that forks the tests died")
         if not answer["ran"]:
             raise SlotError("the supervisor ran none of the tests")
-        for used, pair in zip(answer["ran"], outputs, strict=False):
-            yield run_result(used, job.limits, *pair)
+        for usage, pair in zip(answer["ran"], outputs, strict=False):
+            yield run_result(usage, job.limits, *pair)
     finally:
         for descriptor in (*descriptors, *itertools.chain(*outputs)):
             os.close(descriptor)

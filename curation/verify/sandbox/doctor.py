@@ -1,7 +1,4 @@
-"""Diagnoses this machine's isolation by attempts from Python and C++ in a box.
-
-Their targets exist on the host, so an escape would reach them.
-"""
+"""Diagnoses this machine's isolation by attempts from Python and C++ in a box, whose targets exist on the host."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from curation.verify.sandbox.slot import SlotError
 
 QUICK_LIMITS = Limits(cpu_s=1.0, wall_s=20.0, memory_mb=100, output_bytes=1 << 20, file_mb=8)
 SLEEP_LIMITS = replace(QUICK_LIMITS, wall_s=2.0)
-"""Short wall time, only for attempts that it must end; others may wait."""
+"""Short wall time, only for attempts that it must end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +36,7 @@ class IsolationProperty:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tried:
+class _Attempts:
     box: Sandbox
     binary: bytes | None
     found: list[IsolationProperty] = field(default_factory=list)
@@ -96,18 +93,18 @@ def _without_effect(path: str, runs: list[RunResult]) -> tuple[bool, str]:
 
 def _own_environment(runs: list[RunResult]) -> tuple[bool, str]:
     names = runs[0].stdout.decode().split()
-    beyond = set(names) - {"PATH", "LANG", "HOME", "LC_CTYPE", "TMPDIR"}
-    return bool(names) and not beyond, " ".join(names)
+    foreign = set(names) - {"PATH", "LANG", "HOME", "LC_CTYPE", "TMPDIR"}
+    return bool(names) and not foreign, " ".join(names)
 
 
 def _nothing_left(runs: list[RunResult]) -> tuple[bool, str]:
-    seen = [ran.stdout.decode().split() for ran in runs]
-    return all(names in ([], ["own"]) for names in seen), " then ".join(map(" ".join, seen)) or "nothing"
+    listings = [ran.stdout.decode().split() for ran in runs]
+    return all(names in ([], ["own"]) for names in listings), " then ".join(map(" ".join, listings)) or "nothing"
 
 
 def _the_same(runs: list[RunResult]) -> tuple[bool, str]:
-    seen = [f"{ran.ending}: {ran.stdout.decode(errors='replace').strip()}" for ran in runs]
-    return seen == seen[:1] * len(runs) and runs[0].ending is Ending.EXITED, " then ".join(dict.fromkeys(seen))
+    outputs = [f"{ran.ending}: {ran.stdout.decode(errors='replace').strip()}" for ran in runs]
+    return outputs == outputs[:1] * len(runs) and runs[0].ending is Ending.EXITED, " then ".join(dict.fromkeys(outputs))
 
 
 def _ended_by(ending: Ending, runs: list[RunResult]) -> tuple[bool, str]:
@@ -125,29 +122,29 @@ def working_rungs() -> list[str]:
 
 
 def diagnose(rung: str | None = None) -> list[IsolationProperty]:
-    """Return all properties on the strongest or named rung, in about ten seconds."""
+    """Return all properties on the strongest or named rung; takes about ten seconds."""
     with Sandbox(workers=1, rung=rung) as box, _host() as host:
         binary, why = _compiled(box)
-        tried = _Tried(box, binary)
+        attempts = _Attempts(box, binary)
         isolated = box.rung != "none"
-        tried.found.append(
+        attempts.found.append(
             IsolationProperty("isolation", isolated, f"start a box, as user {os.geteuid()}", box.description)
         )
         for name, attempt, calls in ATTEMPTS:
             judged = partial(_without_effect, f"{host.folder}/secret") if calls.startswith("chmod") else _refused
-            tried.add(name, attempt, PYTHON, "calls", judged, [host.lines(calls)])
+            attempts.add(name, attempt, PYTHON, "calls", judged, [host.lines(calls)])
         listing = "import os; print(*sorted(os.environ))"
-        tried.add("environment: own", "list the variables of the program", listing, "names", _own_environment)
+        attempts.add("environment: own", "list the variables of the program", listing, "names", _own_environment)
         leaving = "import os; print(*os.listdir('.'))\ntry: open('left', 'w')\nexcept OSError: pass"
-        tried.add("tests apart", "leave a file for the next test", leaving, "left", _nothing_left, [b"", b""])
+        attempts.add("tests apart", "leave a file for the next test", leaving, "left", _nothing_left, [b"", b""])
         shut = "take all modes away from the folder, the streams and the program, and run again"
-        tried.add("tests apart: modes", shut, SHUTTING, "shut", _the_same, [b""] * 3)
+        attempts.add("tests apart: modes", shut, SHUTTING, "shut", _the_same, [b""] * 3)
         for name, ending, attempt, source, _ in LIMITED:
             limits = SLEEP_LIMITS if ending is Ending.WALL_LIMIT else QUICK_LIMITS
-            tried.add(name, attempt, source, name, partial(_ended_by, ending), limits=limits)
+            attempts.add(name, attempt, source, name, partial(_ended_by, ending), limits=limits)
         if why:
-            tried.found.append(IsolationProperty("compiler", False, "compile a program", why, "C++"))
-        return tried.found
+            attempts.found.append(IsolationProperty("compiler", False, "compile a program", why, "C++"))
+        return attempts.found
 
 
 def _compiled(box: Sandbox) -> tuple[bytes | None, str]:

@@ -1,7 +1,7 @@
-"""Lists the doctor's attempts, which a Python and a C++ program make alike.
+"""Lists the doctor's attempts, made by a Python and a C++ program.
 
-An attempt is a list of C library calls, refused by the first that returns -1. No success harms the host: changes stay
-in ``{folder}``, signals have number 0, ports receive nothing.
+An attempt is a list of C library calls, refused if one returns -1. Success harms nothing: changes stay in ``{folder}``,
+signals have number 0, ports receive nothing.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ devices | open the memory of the machine | open '/dev/mem 0
 memory files | memfd_create | memfd_create 'x 0
 ptrace | ask to be traced by the parent | ptrace 0 0 0 0
 """
-"""Name, attempt, and calls: a function's name, then numbers or texts (after an apostrophe; passed by address). ``$`` is
-the last result, ``@`` free memory, ``*`` its first number, ``&`` the words of a program that prints REACHED.
+"""Name, attempt, and calls: a function, then numbers or texts (after an apostrophe; passed by address). ``$`` is the
+last result, ``@`` free memory, ``*`` its first number, ``&`` the arguments of a program that prints REACHED.
 """
 _COPY = "open 'own 0; dup2 $ 20; open 'copy CREATE 448; dup2 $ 21; sendfile $ 20 0 1073741824; "
 _COPY += "syscall CLOSE_RANGE 3 21 0; open 'copy 0; syscall EXECVEAT $ ' & & EMPTY_PATH"
@@ -104,7 +104,7 @@ for mode in (0o7777, 0):
         with contextlib.suppress(OSError):
             os.utime(path, (9, 9))
 """
-"""Prints what a test finds, then changes all modes and times that it can."""
+"""Prints a test's initial state, then changes all modes and times that it can."""
 
 LIMITED = (
     (
@@ -131,7 +131,7 @@ LIMITED = (
     (
         "limit: output",
         Ending.OUTPUT_LIMIT,
-        "print for ever where 1 MiB is allowed",
+        "print forever where 1 MiB is allowed",
         "while True: print('x' * 9999)",
         "for (;;) puts(string(9999, 'x').c_str())",
     ),

@@ -52,9 +52,9 @@ def probe_rung(rung: str) -> Slot:
     descriptors = [memory_file(PROBE), memory_file(b""), output_file(), output_file()]
     try:
         slot.ask({"op": "python", "args": [], "limits": limits}, descriptors[:1])
-        (used,) = slot.ask({"op": "tests", "files": [[]]}, descriptors[1:])["ran"]
+        (usage,) = slot.ask({"op": "tests", "files": [[]]}, descriptors[1:])["ran"]
         slot.ask({"op": "end"}, [])
-        ran = run_result(used, Limits(), *descriptors[2:])
+        ran = run_result(usage, Limits(), *descriptors[2:])
         if ran.stdout != b"42\n":
             slot.close()
             raise SlotError(ran.note or read_file(descriptors[3], 4096).decode(errors="replace") or "no output")
@@ -84,10 +84,10 @@ def choose_rung(rung: str | None, allow_none: bool) -> tuple[str, str, Slot]:
         if not facts["proc"]:
             lines.append("no /proc: memory is measured at the end of a run only")
         if not facts["forks"]:
-            lines.append("programs cannot start processes of their own here: no user id of its own, or no /proc")
+            lines.append("programs cannot start processes here: no exclusive user id, or no /proc")
         if not facts["owns"]:
-            lines.append("modes, times and owners of files stay as they are here: no user id of its own")
+            lines.append("modes, times and owners of files cannot be changed here: no exclusive user id")
         lines += [f"not available: {reason}" for reason in failures]
         return name, "; ".join(lines), slot
-    advice = "" if allow_none else '; to run foreign code without isolation, say so: rung "none"'
+    advice = "" if allow_none else '; to run foreign code without isolation, name the rung "none"'
     raise VerifierError(f"no isolation works on this machine ({'; '.join(failures)}){advice}")

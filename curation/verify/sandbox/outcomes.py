@@ -12,22 +12,22 @@ class Ending(StrEnum):
     EXITED = "exited"
     """By itself: see ``exit_code``."""
     SIGNALED = "signaled"
-    """By its own signal (abort, segmentation fault …): see ``signal``."""
+    """By a signal (abort, segmentation fault …): see ``signal``."""
     CPU_LIMIT = "cpu_limit"
     """It used too much CPU time, killed or not."""
     WALL_LIMIT = "wall_limit"
-    """It slept or waited past the wall guard, waits for a CPU not counted."""
+    """It slept or waited past the wall guard."""
     MEMORY_LIMIT = "memory_limit"
     """Its resident memory was too large, killed or not."""
     OUTPUT_LIMIT = "output_limit"
     """It wrote too much to stdout, stderr or files."""
     BROKEN = "broken"
-    """The sandbox failed, see ``note``; nothing is known of the program."""
+    """The sandbox failed: see ``note``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one run may use.
+    """Limits of one run.
 
     ``wall_s`` is by default ``3 * cpu_s + 2``, ``memory_mb`` resident MiB, ``output_bytes`` for stdout and stderr each,
     ``file_mb`` MiB in the private /tmp, ``processes`` threads of all processes.

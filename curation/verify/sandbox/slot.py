@@ -1,7 +1,7 @@
 """Talks to one slot, a supervisor process (see `inside`).
 
 Invariants: the supervisor is a fresh interpreter; inputs and outputs travel as memory files, never in it; a misbehaving
-slot is killed with all that it runs and raises `SlotError`.
+slot is killed with all its processes and raises `SlotError`.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from curation.verify.sandbox.inside.folder import empty, path_in
 from curation.verify.sandbox.library import build_library
 from curation.verify.sandbox.outcomes import Ending, Limits, RunResult
 
-LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/etc/ld.so.cache")
+LIBRARY_PATHS = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/etc/ld.so.cache")
 ZONES = "/usr/share/zoneinfo"
-COMPILERS = ("/bin", "/usr/bin", "/usr/libexec", "/usr/include", "/usr/local/bin", "/usr/local/include")
+COMPILER_PATHS = ("/bin", "/usr/bin", "/usr/libexec", "/usr/include", "/usr/local/bin", "/usr/local/include")
 LINKS = ("/etc/alternatives",)
 TASKS = "reasoning_gym"
-"""Package whose scorers import others; ``tasks`` slots see its whole parent folder."""
+"""Package whose scorers import others; ``tasks`` slots see its parent folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxView:
-    """Visible paths, hidden ones within them, and a folder for ``sys.path``."""
+    """Visible paths, hidden paths within them, and a folder for ``sys.path``."""
 
     binds: tuple[str, ...]
     hidden: tuple[str, ...]
@@ -63,9 +63,9 @@ def _site_packages(name: str) -> Path | None:
 def _without_nested(paths: list[str]) -> tuple[str, ...]:
     outermost: list[str] = []
     for path in paths:
-        here = Path(path)
-        inside = any(here != Path(other) and here.is_relative_to(other) for other in paths)
-        if here.exists() and not inside and path not in outermost:
+        inner = Path(path)
+        inside = any(inner != Path(outer) and inner.is_relative_to(outer) for outer in paths)
+        if inner.exists() and not inside and path not in outermost:
             outermost.append(path)
     return tuple(outermost)
 
@@ -75,25 +75,25 @@ def build_view(kind: str, tools: Path | None) -> SandboxView:
     base = Path(sys.base_prefix)
     names = {name: str(base) for name in ("base", "platbase", "installed_base", "installed_platbase")}
     stdlib = [sysconfig.get_path(name, vars=names) for name in ("stdlib", "platstdlib")]
-    paths = [*LIBRARIES, ZONES, *stdlib]
+    paths = [*LIBRARY_PATHS, ZONES, *stdlib]
     if base != Path("/usr"):
         paths.append(str(base / "lib"))
     packages = numpy_site_packages() if kind == "numpy" else _site_packages(TASKS) if kind == "tasks" else None
     if packages is not None:
         paths += [str(packages)] if kind == "tasks" else [str(packages / "numpy"), str(packages / "numpy.libs")]
     if kind == "compile":
-        paths += [*COMPILERS, *LINKS, *([str(tools.resolve())] if tools else [])]
-    places = [*(f"{folder}/site-packages" for folder in dict.fromkeys(stdlib)), "/usr/lib/python3/dist-packages"]
-    hidden = [place for place in places if Path(place).is_dir() and packages != Path(place)]
+        paths += [*COMPILER_PATHS, *LINKS, *([str(tools.resolve())] if tools else [])]
+    folders = [*(f"{folder}/site-packages" for folder in dict.fromkeys(stdlib)), "/usr/lib/python3/dist-packages"]
+    hidden = [path for path in folders if Path(path).is_dir() and packages != Path(path)]
     return SandboxView(_without_nested(paths), tuple(hidden), str(packages or ""))
 
 
 START_S = 600.0
 ANSWER_S = 600.0
-"""Wall seconds; an earlier end is noticed at once."""
+"""Max wall seconds for a start and for an answer; a slot's end is noticed at once."""
 SCRATCH_MB = {"std": 256, "numpy": 256, "tasks": 256, "compile": 2048}
 FIRST_UID = 0x70000000
-"""First user id unused on ordinary machines and in account ranges."""
+"""First user id beyond those of ordinary machines and account ranges."""
 SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 START = "import sys; sys.path.insert(0, sys.argv[1]); from inside import launcher; del sys.path[0]; "
 START += "launcher.main(sys.argv[2])"
@@ -101,13 +101,13 @@ SWEEP = "import os, sys; sys.path.insert(0, sys.argv[1]); import folder; "
 SWEEP += "folder.empty(sys.argv[2], float('inf')); os.rmdir(sys.argv[2])"
 LIMITS = "ulimit -S -s 16777216 2>/dev/null || ulimit -S -s $(ulimit -H -s); "
 LIMITS += 'ulimit -S -n 1024 2>/dev/null; ulimit -c 0; exec "$@"'
-"""Room for the largest stack (KiB) is set aside when an interpreter starts; files up to where a binary waits."""
+"""Sets the stack (KiB), which an interpreter reserves at its start, and descriptors up to a binary's."""
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "LANG": "C.UTF-8",
     "PYTHONHASHSEED": "0",
     "PYTHONDONTWRITEBYTECODE": "1",
-    "LD_BIND_NOW": "1",  # what is looked up when first called would be looked up again in every fork
+    "LD_BIND_NOW": "1",  # lazy binding would be repeated in every fork
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -120,7 +120,7 @@ KILLED = {
     "output": Ending.OUTPUT_LIMIT,
     "files": Ending.OUTPUT_LIMIT,
 }
-WORDS: dict[str, tuple[type, ...]] = {
+ANSWER_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("peak_kb", "uid", "status", "died"), (int,)),
     **dict.fromkeys(("cpu_s", "wall_s"), (int, float)),
     **dict.fromkeys(("killed", "failed"), (str,)),
@@ -128,7 +128,7 @@ WORDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("ran", "sizes"), (list,)),
 }
 """Allowed keys of a supervisor's message, and their types."""
-MOST = 1 << 53
+MAX_NUMBER = 1 << 53
 
 
 class SlotError(Exception):
@@ -136,24 +136,24 @@ class SlotError(Exception):
 
 
 class Answer(dict[str, Any]):
-    """A supervisor's message; access to a missing key is an error."""
+    """A supervisor's message; a missing key raises `SlotError`."""
 
-    def __missing__(self, word: str) -> Any:
-        raise SlotError(f"the supervisor's answer lacks {word!r}")
+    def __missing__(self, key: str) -> Any:
+        raise SlotError(f"the supervisor's answer lacks {key!r}")
 
 
-def _checked(words: list[tuple[str, Any]]) -> Answer:
-    for word, value in words:
-        fits = type(value) in WORDS.get(word, ())
+def _checked(pairs: list[tuple[str, Any]]) -> Answer:
+    for key, value in pairs:
+        fits = type(value) in ANSWER_TYPES.get(key, ())
         match value:
             case list():
-                fits &= all(type(item) is (int if word == "sizes" else Answer) for item in value)
-                fits &= word != "sizes" or len(value) == 2
+                fits &= all(type(item) is (int if key == "sizes" else Answer) for item in value)
+                fits &= key != "sizes" or len(value) == 2
             case int() | float():
-                fits &= 0 <= value < MOST
+                fits &= 0 <= value < MAX_NUMBER
         if not fits:
-            raise ValueError(f"{word!r} is {str(value)[:40]}")
-    return Answer(words)
+            raise ValueError(f"{key!r} is {str(value)[:40]}")
+    return Answer(pairs)
 
 
 _ANSWERS = json.JSONDecoder(object_pairs_hook=_checked)
@@ -206,11 +206,11 @@ def writable(output: int) -> int:
 
 def read_file(descriptor: int, max_bytes: int) -> bytes:
     """Return a file's first bytes, whatever its writer's position."""
-    parts, place = [], 0
-    while place < max_bytes and (part := os.pread(descriptor, min(max_bytes - place, 1 << 24), place)):
-        parts.append(part)
-        place += len(part)
-    return b"".join(parts)
+    chunks, position = [], 0
+    while position < max_bytes and (chunk := os.pread(descriptor, min(max_bytes - position, 1 << 24), position)):
+        chunks.append(chunk)
+        position += len(chunk)
+    return b"".join(chunks)
 
 
 class Slot:
@@ -220,16 +220,16 @@ class Slot:
         self.rung, self.kind, self.usable = rung, kind, True
         self.facts = Answer()
         view, library = build_view(kind, tools), str(build_library())
-        own = rung in {"landlock", "none"}  # with namespaces the scratch folder is a file system of its own
-        self._folder = ScratchFolder("box") if own else None
+        has_folder = rung in {"landlock", "none"}  # with namespaces the scratch folder is a separate file system
+        self._folder = ScratchFolder("box") if has_folder else None
         self.scratch = self._folder.path if self._folder is not None else ""
-        self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._using = threading.RLock()  # a descriptor that is closed in use may be another file's a moment later
-        self._uid = FIRST_UID + int.from_bytes(os.urandom(4)) % (1 << 27)  # containers share the numbers of users
+        self.control, supervisor_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._lock = threading.RLock()  # a descriptor closed while in use may soon be another file's
+        self._uid = FIRST_UID + int.from_bytes(os.urandom(4)) % (1 << 27)  # containers share user ids
         plan = {
             "rung": rung,
             "kind": kind,
-            "control": theirs.fileno(),
+            "control": supervisor_end.fileno(),
             "uid": self._uid,
             "binds": view.binds,
             "hidden": view.hidden,
@@ -239,7 +239,7 @@ class Slot:
             "library": library,
         }
         python = [interpreter(), "-s", "-S", "-P", "-c", START, str(Path(__file__).parent), json.dumps(plan)]
-        with theirs:
+        with supervisor_end:
             self.process = subprocess.Popen(
                 ["/bin/sh", "-c", LIMITS, "sh", *python],
                 env=ENVIRONMENT | _preloaded(rung, library),
@@ -247,7 +247,7 @@ class Slot:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
-                pass_fds=(theirs.fileno(),),
+                pass_fds=(supervisor_end.fileno(),),
                 start_new_session=True,
             )
         try:
@@ -261,19 +261,19 @@ class Slot:
                 self.process.stderr.close()
 
     def close(self) -> None:
-        """Kill the supervisor with its processes and remove its folder; waiting threads get `SlotError`."""
+        """Kill the supervisor's processes and remove its folder; waiting threads get `SlotError`."""
         with contextlib.suppress(OSError):
             self.control.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
         self.process.wait()
-        with self._using:
+        with self._lock:
             self.control.close()
             folder, self._folder = self._folder, None  # two threads may close it
         if folder is not None:
-            if self.facts.get("owns") and self.facts["uid"] == self._uid:  # no namespace ends what its user runs
-                self._kill_what_its_user_runs()
+            if self.facts.get("owns") and self.facts["uid"] == self._uid:  # no namespace ends its user's processes
+                self._kill_user_processes()
             try:
                 empty(folder.path)
             except OSError:
@@ -281,7 +281,7 @@ class Slot:
             else:
                 folder.remove()
 
-    def _kill_what_its_user_runs(self) -> None:
+    def _kill_user_processes(self) -> None:
         none = subprocess.DEVNULL
         subprocess.run(
             ["/bin/sh", "-c", f'[ "$(id -u)" = {self._uid} ] && kill -9 -1'],
@@ -299,47 +299,47 @@ class Slot:
     def send(self, message: Mapping[str, Any], descriptors: Sequence[int] = ()) -> None:
         """Send a message with descriptors. Raises `SlotError` if the supervisor is gone."""
         try:
-            with self._using:
+            with self._lock:
                 socket.send_fds(self.control, [json.dumps(message).encode()], list(descriptors))
         except OSError as error:
             self.close()
             raise SlotError(f"the supervisor is gone ({error.strerror})") from error
 
-    def answer(self, patience_s: float) -> Answer:
+    def answer(self, timeout_s: float) -> Answer:
         """Return the next message. Raises `SlotError` if none comes in time."""
         try:
-            with self._using:
-                self.control.settimeout(patience_s)
-                data, ended = self.control.recv(1 << 18), True
+            with self._lock:
+                self.control.settimeout(timeout_s)
+                data, is_closed = self.control.recv(1 << 18), True
         except TimeoutError:
-            data, ended = b"", False
+            data, is_closed = b"", False
         except OSError:
-            data, ended = b"", True
+            data, is_closed = b"", True
         if not data:
             self.close()
-            raise SlotError("the supervisor ended" if ended else f"no answer within {patience_s:g} s")
+            raise SlotError("the supervisor ended" if is_closed else f"no answer within {timeout_s:g} s")
         try:
             return read_answer(data)
         except SlotError:
             self.close()
             raise
 
-    def ask(self, message: Mapping[str, Any], descriptors: Sequence[int], patience_s: float = ANSWER_S) -> Answer:
+    def ask(self, message: Mapping[str, Any], descriptors: Sequence[int], timeout_s: float = ANSWER_S) -> Answer:
         """Send a message and return the answer."""
         self.send(message, descriptors)
-        return self.answer(patience_s)
+        return self.answer(timeout_s)
 
 
 def _preloaded(rung: str, library: str) -> dict[str, str]:
-    """Return the variable that preloads the library without a /dev/shm."""
+    """Return the variable that preloads the library, as Landlock has no /dev/shm."""
     return {"LD_PRELOAD": library} if rung == "landlock" and not {" ", ":"} & {*library} else {}
 
 
 def _empty_later(path: str) -> None:
-    words = ["nice", interpreter(), "-I", "-S", "-c", SWEEP, str(Path(folder.__file__).parent), path]
+    command = ["nice", interpreter(), "-I", "-S", "-c", SWEEP, str(Path(folder.__file__).parent), path]
     none = subprocess.DEVNULL
     subprocess.run(
-        ["/bin/sh", "-c", '"$@" &', "sh", *words],
+        ["/bin/sh", "-c", '"$@" &', "sh", *command],
         env=ENVIRONMENT,
         stdin=none,
         stdout=none,
@@ -359,18 +359,18 @@ def broken_run(note: str) -> RunResult:
     return RunResult(Ending.BROKEN, None, None, b"", b"", 0.0, 0.0, 0, note)
 
 
-def worse_than_limits(used: Mapping[str, Any], limits: Limits) -> bool:
+def worse_than_limits(usage: Mapping[str, Any], limits: Limits) -> bool:
     """Return whether the memory limit was exceeded."""
-    return bool(used["peak_kb"] > limits.memory_mb * 1024)
+    return bool(usage["peak_kb"] > limits.memory_mb * 1024)
 
 
-def _ending(used: Mapping[str, Any], limits: Limits, written: int) -> Ending:
-    status = used["status"] & 0xFFFF
-    if used["killed"] in KILLED:
-        return KILLED[used["killed"]]
-    if worse_than_limits(used, limits):
+def _ending(usage: Mapping[str, Any], limits: Limits, written: int) -> Ending:
+    status = usage["status"] & 0xFFFF
+    if usage["killed"] in KILLED:
+        return KILLED[usage["killed"]]
+    if worse_than_limits(usage, limits):
         return Ending.MEMORY_LIMIT
-    if used["cpu_s"] > limits.cpu_s:
+    if usage["cpu_s"] > limits.cpu_s:
         return Ending.CPU_LIMIT
     signaled = os.WIFSIGNALED(status)
     if written > limits.output_bytes or (signaled and os.WTERMSIG(status) == signal.SIGXFSZ):
@@ -378,21 +378,21 @@ def _ending(used: Mapping[str, Any], limits: Limits, written: int) -> Ending:
     return Ending.SIGNALED if signaled else Ending.EXITED
 
 
-def run_result(used: Mapping[str, Any], limits: Limits, stdout: int = -1, stderr: int = -1) -> RunResult:
+def run_result(usage: Mapping[str, Any], limits: Limits, stdout: int = -1, stderr: int = -1) -> RunResult:
     """Return the `RunResult` of `Watch.wait` and the program's files."""
-    if used.get("failed"):
-        return broken_run(used["failed"])
-    status = used["status"] & 0xFFFF
-    sizes = used.get("sizes") or [os.fstat(output).st_size if output >= 0 else 0 for output in (stdout, stderr)]
-    note = {"processes": f"more than {limits.processes} threads", "files": f"more than {limits.file_mb} MiB in /tmp"}
+    if usage.get("failed"):
+        return broken_run(usage["failed"])
+    status = usage["status"] & 0xFFFF
+    sizes = usage.get("sizes") or [os.fstat(output).st_size if output >= 0 else 0 for output in (stdout, stderr)]
+    notes = {"processes": f"more than {limits.processes} threads", "files": f"more than {limits.file_mb} MiB in /tmp"}
     return RunResult(
-        ending=_ending(used, limits, max(sizes)),
+        ending=_ending(usage, limits, max(sizes)),
         exit_code=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
         signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
         stdout=read_file(stdout, min(sizes[0], limits.output_bytes)) if sizes[0] else b"",
         stderr=read_file(stderr, min(sizes[1], STDERR_BYTES)) if sizes[1] else b"",
-        cpu_s=used["cpu_s"],
-        wall_s=used["wall_s"],
-        memory_mb=-(-used["peak_kb"] // 1024),
-        note=note.get(used["killed"], ""),
+        cpu_s=usage["cpu_s"],
+        wall_s=usage["wall_s"],
+        memory_mb=-(-usage["peak_kb"] // 1024),
+        note=notes.get(usage["killed"], ""),
     )

@@ -94,7 +94,7 @@ def test_a_task_that_makes_another_row_or_is_missing_fails_and_is_not_wrong() ->
     scorer = TaskScorer(**json.loads(row["scorer"]))
     assert asdict(scorer)["module"] == "reasoning_gym.games.n_queens"
     failures = {
-        "made again, the question is another": replace(scorer, seed=4),
+        "the regenerated question differs": replace(scorer, seed=4),
         "No module named 'reasoning_gym.games.queens'": replace(scorer, module="reasoning_gym.games.queens"),
     }
     for why, changed in failures.items():

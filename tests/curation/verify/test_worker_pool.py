@@ -45,6 +45,12 @@ def test_a_step_that_sleeps_meets_the_wall_guard_and_prints_do_not_disturb() -> 
     assert reply.value == {"0 print": "done"}
 
 
+def test_a_worker_that_cannot_be_started_is_an_error_of_its_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", "/dev/absent")
+    with WorkerPool(f"{DEEDS}:process_id", 1) as pool, pytest.raises(VerifierError, match=r"does not start: .*No such"):
+        pool.submit(0).result(timeout=60)
+
+
 @pytest.mark.slow
 def test_a_worker_is_replaced_after_its_jobs() -> None:
     with WorkerPool(f"{DEEDS}:process_id", 1, WorkerLimits(max_jobs=2)) as pool:

@@ -107,6 +107,7 @@ def test_a_bad_pair_is_one_sentence_with_its_line(tmp_path: Path) -> None:
         ("[1, 2]", "line 3: expected a JSON object"),
         ('{"gold": 7, "pred": "7"}', 'line 3: "gold" must be a string'),
         ('{"gold": "7", "pred": 7}', 'line 3: "pred" must be a string or null'),
+        ('{"gold": "7", "pred": "7", "lang": ["de"]}', 'line 3: "lang" must be a string or null'),
     ):
         pairs.write_text(f'{{"gold": "1", "pred": "1"}}\n\n{line}\n')
         assert words in refusal("verify", "answers", pairs, "--out", tmp_path / "out.jsonl", "--workers", "1")

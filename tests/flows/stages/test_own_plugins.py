@@ -79,7 +79,7 @@ def test_a_set_is_made_and_scored_by_the_users_own_files(
         assert [one.reward for one in scorer.score(asked)] == [1.0, 0.0]
 
     (recipe.parent / "chem.py").write_text(CHEMISTRY.replace('"?" not in answer', '"CH3" not in answer'))
-    with Scorer(named) as changed, pytest.raises(SourceError, match=r"at hand are chem\.py:FORMULA@"):
+    with Scorer(named) as changed, pytest.raises(SourceError, match=r"available: chem\.py:FORMULA@"):
         changed.score(asked)
     assert goldilocks("run", recipe, "--out", folder).status == 0
     assert dict(published(folder, "data").select("answer", "pass_rate").rows()) == {"C2H6O": 0.25, "425": 0.5}

@@ -1,4 +1,4 @@
-"""What runs inside the box: started as a bare interpreter that imports only the standard library and its siblings.
+"""Runs inside the box, in a bare interpreter that imports only the standard library and its siblings.
 
-Nothing here may import `curation`: the box does not see it.
+Nothing here may import `curation`, which the box does not see.
 """

@@ -1,6 +1,6 @@
-"""How a forked, confined process becomes a Python program, or a tool of the toolchain.
+"""Turns a forked, confined process into a Python program, or a tool of the toolchain.
 
-A Python program gets a fresh interpreter's streams, ``__main__``, modules and stack, and ends as the interpreter ends.
+A Python program gets a fresh interpreter's streams, ``__main__``, modules and stack, and ends as an interpreter does.
 The report pipe is closed before foreign code runs.
 """
 
@@ -28,22 +28,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-WELCOME = frozenset(
+PRELOADED = frozenset(
     "abc array ast bisect cmath codecs collections contextlib copy dataclasses datetime decimal enum fileinput "
     "fractions functools heapq io itertools json math operator os queue random re signal statistics string struct sys "
     "textwrap threading time traceback types typing unicodedata warnings".split()
 )
-"""Modules loaded once per program that mentions them; they behave as if its tests imported them."""
+"""Modules loaded once per program that mentions them, which behaves as if its tests imported them."""
 
-OF_NUMPY = frozenset(("fft", "linalg", "ma", "polynomial", "random"))
-"""The same for numpy, which loads them on first use."""
+PRELOADED_OF_NUMPY = frozenset(("fft", "linalg", "ma", "polynomial", "random"))
+"""Numpy's, which it loads on first use."""
 
 Program = types.CodeType | Exception
-"""A program compiled, or why it cannot be."""
+"""A compiled program, or why it cannot be compiled."""
 
 
 def _stream(descriptor: int, name: str, errors: str) -> io.TextIOWrapper:
-    """Return a standard stream with the attributes that CPython gives it (`create_stdio` in pylifecycle.c)."""
+    """Return a standard stream like CPython's `create_stdio`."""
     mode = "r" if name == "<stdin>" else "w"
     raw = io.FileIO(descriptor, mode, closefd=False)
     raw.name = name
@@ -61,16 +61,16 @@ def _streams(*descriptors: int) -> list[io.TextIOWrapper]:
 def make_streams() -> None:
     """Set the standard streams as a fresh interpreter does in the C.UTF-8 locale without a terminal.
 
-    Made once per slot over empty files, they are ready when a fork's 0, 1 and 2 become the test's.
+    Made once per slot over empty files, which forks replace.
     """
     sys.stdin, sys.stdout, sys.stderr = _streams(0, 1, 2)
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
 
 
 COMPILE_MB = 2048
-"""Address space for compiling a program."""
-ENOUGH = 20
-"""Runs in `warm`, after which the interpreter has adapted its code."""
+"""MiB of address space for compiling a program."""
+WARM_RUNS = 20
+"""Runs after which the interpreter has adapted its code."""
 WARMING = """
 import sys
 def main():
@@ -93,14 +93,14 @@ main()
 
 
 def warm() -> None:
-    """Do what most programs do over empty files, so that forks start with an adapted interpreter."""
+    """Run typical code, so that forks start with an adapted interpreter."""
     streams = sys.stdin, sys.stdout, sys.stderr
     with contextlib.ExitStack() as files:
         source, target = (os.memfd_create("warm", os.MFD_CLOEXEC) for _ in range(2))
         files.callback(os.close, source)
         files.callback(os.close, target)
         os.pwrite(source, b"1 2 3\n4,5\n6 7\n8\n9\n", 0)
-        for _ in range(ENOUGH):
+        for _ in range(WARM_RUNS):
             os.lseek(source, 0, os.SEEK_SET)
             sys.stdin, sys.stdout, sys.stderr = _streams(source, target, target)
             space = {"__name__": "__main__", "__builtins__": builtins}
@@ -113,10 +113,10 @@ GENERATOR = 0x20
 """A generator's code flag (inspect.CO_GENERATOR)."""
 UNFLUSHED = 120
 """Exit code of an interpreter that cannot write its output."""
-LONG = 1 << 63
+MAX_C_LONG = 1 << 63
 DEFINED = (type, types.ModuleType, types.FunctionType)
 _getattr, _isinstance, _type = getattr, isinstance, type
-"""A program may remove these from the built-ins."""
+"""Kept, as a program may remove them from the built-ins."""
 
 
 def _flush(name: str) -> None:
@@ -128,7 +128,7 @@ def _flush(name: str) -> None:
 def _finish(space: dict[str, Any], finalises: bool, code: int) -> NoReturn:
     """End as the interpreter does: wait for threads, run exit functions, flush, finalise, flush.
 
-    Each step may run foreign code; the next follows in any case.
+    Each step may run foreign code; the next one always follows.
     """
     let_go = False
     try:
@@ -163,7 +163,7 @@ def _let_go(space: dict[str, Any], finalises: bool) -> None:
 
 
 def _finalise(space: dict[str, Any]) -> None:
-    """Release what a program made, while its definitions and imports remain for finalisers.
+    """Release a program's values, while its definitions and imports remain for finalisers.
 
     Values with a finaliser go first, then the newest; cycles are collected.
     """
@@ -185,7 +185,7 @@ def _finish_badly(space: dict[str, Any], finalises: bool) -> NoReturn:
             sys.excepthook(kind, value.with_traceback(trace), trace)
         elif value.code is None or isinstance(value.code, int):
             number = value.code or 0
-            code = number & 0xFF if -LONG <= number < LONG else 0xFF
+            code = number & 0xFF if -MAX_C_LONG <= number < MAX_C_LONG else 0xFF
         else:
             print(value.code, file=sys.stderr)
     finally:
@@ -208,17 +208,17 @@ def make_ready(
 ) -> Callable[[], NoReturn]:
     """Make a program's module ``__main__``, load what its tests may need, and return the function that runs a test.
 
-    Call it at the depth of the stack at which its result will run, less ``calls``.
+    The function must be called ``calls`` frames deeper than this one.
     """
-    parts = list(_parts(program))
-    names = {name for part in parts for name in part.co_names}
+    codes = list(_code_objects(program))
+    names = {name for code in codes for name in code.co_names}
     finalises = any(
-        part.co_name == "__del__" or (part.co_flags & GENERATOR and part.co_name != "<genexpr>") for part in parts
+        code.co_name == "__del__" or (code.co_flags & GENERATOR and code.co_name != "<genexpr>") for code in codes
     )
-    for name in names & WELCOME - sys.modules.keys():
+    for name in names & PRELOADED - sys.modules.keys():
         importlib.import_module(name)
     if "numpy" in sys.modules:
-        for name in names & OF_NUMPY:
+        for name in names & PRELOADED_OF_NUMPY:
             importlib.import_module(f"numpy.{name}")
     reseed = [sys.modules[name].seed for name in ("random", "numpy.random") if name in sys.modules]
     main = types.ModuleType("__main__")
@@ -229,7 +229,7 @@ def make_ready(
     sys.argv = ["solution.py", *arguments]
 
     def run() -> NoReturn:
-        for seed in reseed:  # else all tests of a program would draw the same numbers
+        for seed in reseed:  # else all tests would draw the same numbers
             seed()
         ended = False
         try:
@@ -248,13 +248,13 @@ def make_ready(
     return run
 
 
-def _parts(program: object) -> Iterator[types.CodeType]:
-    parts = [program]
-    while parts:
-        part = parts.pop()
-        if isinstance(part, types.CodeType):
-            yield part
-            parts += part.co_consts
+def _code_objects(program: object) -> Iterator[types.CodeType]:
+    codes = [program]
+    while codes:
+        code = codes.pop()
+        if isinstance(code, types.CodeType):
+            yield code
+            codes += code.co_consts
 
 
 def _depth() -> int:
@@ -265,7 +265,7 @@ def _depth() -> int:
 
 
 def _count_recursion_from(depth: int) -> None:
-    """Let a program set its recursion limit as at the bottom of the stack."""
+    """Let recursion limits count from this depth."""
     set_limit, get_limit = sys.setrecursionlimit, sys.getrecursionlimit
 
     def setrecursionlimit(limit: int, /) -> None:
@@ -279,7 +279,7 @@ def _count_recursion_from(depth: int) -> None:
 
 
 def compiled(source: Source, limits: dict[str, Any]) -> Program:
-    """Compile a program; return its code, or the exception that an interpreter would show."""
+    """Return a program's code, or the exception of its compilation."""
     seconds = int(limits["cpu_s"]) + 1
     soft = {resource.RLIMIT_CPU: seconds, resource.RLIMIT_AS: COMPILE_MB << 20}
     before = {resource_id: resource.getrlimit(resource_id) for resource_id in soft}
@@ -295,7 +295,7 @@ def compiled(source: Source, limits: dict[str, Any]) -> Program:
 
 
 def run_command(command: list[str], environment: dict[str, str]) -> None:
-    """Become a tool of the toolchain. Returns by OSError only."""
+    """Execute a tool of the toolchain; raise OSError if that fails."""
     for ignored in IGNORED:
         signal.signal(ignored, signal.SIG_DFL)
     os.execvpe(command[0], command, environment)

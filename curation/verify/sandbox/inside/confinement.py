@@ -1,9 +1,8 @@
-"""From fork to foreign program: system calls prepared before the fork, which the child runs in order.
+"""Prepares the system calls between fork and foreign program, which the child runs in order.
 
-Order matters: a session of its own, Landlock, descriptors (0, 1, 2 and the report pipe; a binary's file; nothing else),
-limits, the filter; only then foreign code. A failing call is named on the report pipe, which is closed before foreign
-code runs, so a failure of the sandbox is never taken for the program's. The compiled library (`start.c`) runs the
-calls.
+Order matters: a new session, Landlock, descriptors (only 0, 1, 2, the report pipe, a binary's file), limits, the
+filter; then foreign code. A failing call is named on the report pipe, which is closed before foreign code runs, so the
+sandbox's failures are never taken for the program's. The compiled library (`start.c`) runs the calls.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
 REPORT = 3
 FAILED_TO_START = 70
 THREAD_STACK = 8 << 20
-"""Default bytes of a thread's stack in a Python program, as outside."""
+"""Default bytes of a thread's stack in a Python program, as without a sandbox."""
 ADDRESS_SPACE, OF_THREAD = 4 << 30, 32 << 20
-"""A backstop for allocations between two ticks; memory and what threads take (stacks, arenas) come on top."""
+"""Bytes of address space beyond the memory limit, for allocations between two ticks, and per thread."""
 FILES, FILES_OF_TREE = 64, 256
 
 IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -43,13 +42,13 @@ GONE, DIED = -1, 0
 Counted = tuple[int, float, float, int, list[int]]
 """An ended test: status, CPU seconds, wall seconds, peak KiB, bytes of its two outputs."""
 Started = tuple[list[Counted], tuple[int, int, float] | None]
-"""Ended tests, and a running one: a process's number, or that the judge is gone, or that the forking process has died;
-a descriptor that can be read once the process has ended; the seconds since it began.
+"""Ended tests, and a running one: its process number, `GONE` (the judge) or `DIED` (the forking process); a descriptor
+that is readable once it has ended; the seconds since it began.
 """
 
 Limit = tuple[int, int, int]
 Step = tuple[str, tuple[int, ...]]
-"""A system call's name and arguments; pointers are numbers, whose targets their maker keeps alive."""
+"""A system call's name and arguments; pointers are numbers, whose targets the caller keeps alive."""
 
 
 def _structure(*fields: Any) -> Any:
@@ -82,8 +81,8 @@ class Library:
 def limits_of(limits: dict[str, Any], others: int) -> list[Limit]:
     """Return a program's limits for setrlimit(2), as (resource, soft, hard).
 
-    ``others``: what counts next to it if the slot is counted alone, else 0. Only the stack may be raised, as outside:
-    it takes memory, which is watched.
+    ``others``: the number of further processes in the count, 0 if the slot is not counted separately. Programs may
+    raise only the stack, whose memory is watched.
     """
     memory = limits["memory_mb"] << 20
     targets = {
@@ -91,7 +90,7 @@ def limits_of(limits: dict[str, Any], others: int) -> list[Limit]:
         resource.RLIMIT_FSIZE: max(limits["output_bytes"], limits["file_mb"] << 20) + 1,
         resource.RLIMIT_NOFILE: FILES_OF_TREE if limits["tree"] else FILES,
         resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_STACK: memory // 16 * 15,  # all of it, as contest judges have it; what overflows hits it first
+        resource.RLIMIT_STACK: memory // 16 * 15,  # nearly all, as in contests; an overflow reaches it first
         resource.RLIMIT_MEMLOCK: 1 << 20,
         resource.RLIMIT_MSGQUEUE: 0,
         resource.RLIMIT_AS: ADDRESS_SPACE + memory + limits["processes"] * OF_THREAD,
@@ -107,16 +106,15 @@ def limits_of(limits: dict[str, Any], others: int) -> list[Limit]:
 
 
 Start = Callable[[Sequence[Sequence[int]]], Started]
-"""Starts the first of some tests, which have standard streams each; some more if it can."""
+"""Starts the first of some tests, each given by its standard streams, and more if possible."""
 CALLS = 3
-"""Calls between the caller of `Confinement.serve` and the program."""
+"""Stack frames between the caller of `Confinement.serve` and the program."""
 
 
 class Confinement:
-    """Prepared calls for one kind of process; ``standard`` are the streams of the started one.
+    """Prepares calls for one kind of process.
 
-    ``binary``: an executable file's descriptor, which the last call executes; `command` must be called before each
-    start.
+    ``binary``: an executable's descriptor, which the last call executes; call `command` before each start.
     """
 
     def __init__(
@@ -128,14 +126,14 @@ class Confinement:
         binary: int = -1,
         last: Sequence[Step] = (),
     ) -> None:
-        self._library, self._filter = library, filtering  # its address alone would not keep it
+        self._library, self._filter = library, filtering  # kept alive, as only its address is used
         steps: list[Step] = [("setsid", ()), ("prctl", (kernel.PR_SET_PDEATHSIG, signal.SIGKILL))]
-        if binary < 0:  # what is executed becomes so by itself, and may share its parent's memory until then
+        if binary < 0:  # exec sets it, and until then a binary may share its parent's memory
             steps.append(("prctl", (kernel.PR_SET_DUMPABLE, 1)))
         if ruleset >= 0:
             steps.append(("landlock_restrict_self", (ruleset,)))
         self._streams = len(steps)
-        steps += [("dup3", (0, place)) for place in range(REPORT)]
+        steps += [("dup3", (0, number)) for number in range(REPORT)]
         if binary >= 0:
             steps.append(("dup3", (binary, EXEC_DESCRIPTOR, os.O_CLOEXEC)))
             steps.append(("close_range", (REPORT + 1, EXEC_DESCRIPTOR - 1)))
@@ -162,14 +160,14 @@ class Confinement:
         """Set the arguments and environment variables of the binary."""
         self._words = kernel.words(arguments), kernel.words(variables)
         self._empty = ctypes.create_string_buffer(b"")
-        here, there = map(ctypes.addressof, self._words)
-        last = (EXEC_DESCRIPTOR, ctypes.addressof(self._empty), here, there, kernel.AT_EMPTY_PATH)
+        arguments_at, variables_at = map(ctypes.addressof, self._words)
+        last = (EXEC_DESCRIPTOR, ctypes.addressof(self._empty), arguments_at, variables_at, kernel.AT_EMPTY_PATH)
         self._steps[len(self._steps) - 1] = _step("execveat", last)
 
     def start(self, standard: Sequence[int]) -> int:
-        """Start a confined process. Return its number here, and 0 in the new process (a binary never returns there)."""
-        for place, descriptor in enumerate(standard):
-            self._steps[self._streams + place].arguments[0] = descriptor
+        """Start a confined process. Return its number, and 0 in the new process (a binary never returns there)."""
+        for index, descriptor in enumerate(standard):
+            self._steps[self._streams + index].arguments[0] = descriptor
         pid = int(self._library.forked(self._address))
         if pid < 0:
             raise OSError(ctypes.get_errno(), "clone: no new process")
@@ -180,22 +178,21 @@ class Confinement:
     ) -> Start:
         """Return the function that starts tests.
 
-        The library runs tests to their end, one after another, while each succeeds before a tick, leaves ``folder``
-        empty, and stays within ``ahead`` (seconds of all, bytes of each). The process at ``link`` makes their processes
-        on request; without a link, this one does.
+        The library runs tests one after another while each succeeds before a tick, leaves ``folder`` empty, and stays
+        within ``ahead`` (seconds of all, bytes of each). The process at ``link`` forks them, or else this one.
         """
         run, plan, started = self._library.ran, self._address, ctypes.c_long()
         path = ctypes.create_string_buffer(folder.encode())
         number, until = -1 if link is None else link.fileno(), int(ahead[0] * 1e6)
         tests = _TESTS(number, control, int(tick_s * 1000), until, ahead[1], ctypes.addressof(path))
-        self._kept = path, tests  # an address keeps nothing
-        there, counted_at = ctypes.addressof(tests), ctypes.addressof(started)
+        self._kept = path, tests  # kept alive, as only addresses are used
+        tests_at, counted_at = ctypes.addressof(tests), ctypes.addressof(started)
 
         def start(streams: Sequence[Sequence[int]]) -> Started:
             each = (_TEST * len(streams))()
             for test, standard in zip(each, streams, strict=True):
                 test.streams[:] = standard
-            result = run(plan, there, ctypes.addressof(each), len(each), counted_at)
+            result = run(plan, tests_at, ctypes.addressof(each), len(each), counted_at)
             if result == -2 and link is None:
                 raise OSError(ctypes.get_errno(), "no new process can be made")
             last = each[started.value - 1]
@@ -210,7 +207,7 @@ class Confinement:
         return start
 
     def serve(self, link: _socket.socket, run: Callable[[], NoReturn]) -> None:
-        """Start a process per request from ``link``, which comes with three descriptors; answer with its number.
+        """Start a process per request of three descriptors from ``link``, and answer with its number.
 
         Each is a confined child of this process's parent that calls ``run``. Returns at the end of the link.
         """
@@ -222,7 +219,7 @@ class Confinement:
 
 
 def next_number(link: _socket.socket, control: int) -> int:
-    """Return the forking process's next number, `DIED` if it has died, `GONE` if the judge is gone."""
+    """Return the forking process's next number; `DIED` if it died, `GONE` if the judge is gone."""
     poll = select.poll()
     poll.register(link, select.POLLIN)
     poll.register(control, 0)
@@ -237,7 +234,7 @@ def _step(name: str, arguments: tuple[int, ...]) -> Any:
 
 
 def failed_to_start() -> NoReturn:
-    """Report why no foreign code ran, to the report pipe; when foreign code runs it is closed."""
+    """Write to the report pipe why no foreign code ran."""
     with contextlib.suppress(OSError):
         os.write(REPORT, repr(sys.exc_info()[1]).encode()[:4096])
     os._exit(FAILED_TO_START)

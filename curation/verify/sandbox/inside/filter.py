@@ -1,22 +1,21 @@
-"""The allow-list of system calls, as a seccomp filter in classic BPF (seccomp(2), x86_64 and aarch64).
+"""Builds the allow-list of system calls, a seccomp filter in classic BPF (seccomp(2), x86_64 and aarch64).
 
-Three lists: a Python program (no exec), a binary (exec of one descriptor, `EXEC_DESCRIPTOR`), and a compiler (may fork
-and exec: it is the toolchain, not foreign code). All refuse sockets but a connected pair, ptrace, memfd, shared memory
-segments, namespaces, mounts, keys, io_uring, BPF and all that is not named. A program that was promised processes
-(``spared``) may also fork and signal, but neither the processes with the spared numbers, which serve it, nor a whole
-group.
+Three lists: a Python program (no exec), a binary (exec of `EXEC_DESCRIPTOR` alone), and a compiler, which is trusted
+and may fork and exec. All refuse sockets but a connected pair, ptrace, memfd, shared memory segments, namespaces,
+mounts, keys, io_uring, BPF and all that is not named. A program that may start processes (``spared``) may also fork and
+signal, except the processes with the spared numbers, which serve it, and whole groups.
 
-One filter is put around a whole program, in the process that becomes it. It begins with a set of call numbers, 32 to a
-word, which the kernel loads faster than a search tree.
+One filter covers a whole program. It begins with a set of call numbers, 32 to a word, which the kernel loads faster
+than a search tree.
 
 A refused call returns EPERM, or what lets the C library or Python go on without it (`ANSWERS`): ``clone3`` ENOSYS, so
-that ``clone`` is called, whose flags can be checked. A call of another machine (32 bit) kills the process; the numbers
-of x32 are beyond the set.
+that ``clone`` is called, whose flags can be checked. A call of another machine (32 bit) kills the process; x32's
+numbers are beyond the set.
 
-In a slot with its own user id the kernel decides on attributes of files (modes, times, owners), as its programs made
-all that belongs to it. Elsewhere they are never changed: Landlock has no rule for them, and /proc/self/exe leads past
-any mount to the interpreter. Setting a mode, or a given time, then reports success, since copies that fail for it are
-common; an owner, or the time of now, EPERM, upon which `Path.touch` makes the file.
+In a slot with its own user id the kernel decides on attributes of files (modes, times, owners), as all its files are
+its programs'. Elsewhere they never change: Landlock has no rule for them, and /proc/self/exe leads past any mount to
+the interpreter. Setting a mode or a given time then reports success, as many programs copy files with them; setting an
+owner or the current time returns EPERM, upon which `Path.touch` creates the file.
 """
 
 from __future__ import annotations
@@ -28,8 +27,7 @@ from . import kernel
 from .syscalls import AUDIT_ARCH, NUMBERS
 
 EXEC_DESCRIPTOR = 511
-"""A binary's descriptor until it is executed: above every RLIMIT_NOFILE, so that no program can put another file there.
-"""
+"""A binary's descriptor until it is executed, above every RLIMIT_NOFILE, so that no program can replace it."""
 
 PLAIN = tuple(
     """
@@ -54,7 +52,7 @@ COMPILER = (*PLAIN, *FORKING, *"clone execve execveat setpgid prlimit64 tgkill".
 MODES = ("chmod", "fchmod", "fchmodat")
 ATTRIBUTES = (*MODES, *"utimensat utime utimes futimesat chown fchown lchown fchownat".split())
 
-# struct seccomp_data: nr at 0, arch at 4, arguments as 64-bit words from 16; the low half is enough for all we read.
+# struct seccomp_data: nr at 0, arch at 4, arguments as 64-bit words from 16; the low half suffices here.
 NR, ARCH, ARGUMENT = 0, 4, 16
 LOAD, LOAD_VALUE, EQUAL, AT_LEAST, ANY_BIT, JUMP, RETURN = 0x20, 0x00, 0x15, 0x35, 0x45, 0x05, 0x06
 AND, SHIFT, SHIFT_BY_X, TO_X = 0x54, 0x74, 0x7C, 0x07
@@ -88,7 +86,7 @@ NAMESPACE_FLAGS = (
 IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX."""
 OWNER_COMMANDS = (8, 10, 15)
-"""F_SETOWN, F_SETSIG, F_SETOWN_EX: they have the kernel signal others in one's name."""
+"""F_SETOWN, F_SETSIG, F_SETOWN_EX, by which the kernel signals other processes."""
 S_IFMT, S_IFIFO = 0o170000, 0o010000
 MAP_SHARED, MAP_ANONYMOUS, MAP_HUGETLB, PAGE = 0x01, 0x20, 0x40000, 4096
 CLOSE_RANGE_UNSHARE = 2
@@ -101,25 +99,25 @@ OWN = 0x7EADBEEF
 """A placeholder for a process number, which `start.c` fills in."""
 
 
-def _one_of(argument: int, values: tuple[int, ...], inside: int, outside: int) -> Code:
-    """Return ``inside`` if the argument's low half is among the values, else ``outside``."""
-    tests = [(EQUAL, len(values) - place, 0, value) for place, value in enumerate(values)]
-    return [(LOAD, 0, 0, ARGUMENT + 8 * argument), *tests, (RETURN, 0, 0, outside), (RETURN, 0, 0, inside)]
+def _one_of(argument: int, values: tuple[int, ...], if_listed: int, otherwise: int) -> Code:
+    """Return ``if_listed`` if the argument's low half is among the values, else ``otherwise``."""
+    tests = [(EQUAL, len(values) - index, 0, value) for index, value in enumerate(values)]
+    return [(LOAD, 0, 0, ARGUMENT + 8 * argument), *tests, (RETURN, 0, 0, otherwise), (RETURN, 0, 0, if_listed)]
 
 
 def _all(*conditions: tuple[int, int, int]) -> Code:
     """Allow if for each (argument, mask, value) the masked argument is the value, else refuse."""
     code: Code = []
-    for place, (argument, mask, value) in enumerate(conditions):
-        refuse = 3 * (len(conditions) - place - 1) + 1
+    for index, (argument, mask, value) in enumerate(conditions):
+        refuse = 3 * (len(conditions) - index - 1) + 1
         code += [(LOAD, 0, 0, ARGUMENT + 8 * argument), (AND, 0, 0, mask), (EQUAL, 0, refuse, value)]
     return [*code, (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, EPERM)]
 
 
 def _mapping() -> Code:
-    """Allow mappings, except of huge pages, and of shared memory without a file beyond a page.
+    """Allow mappings, except of huge pages, and of more than a page of shared memory without a file.
 
-    Neither is resident memory of the process: pages of shared memory stay when a program unmaps all but one.
+    Neither counts as resident memory: shared pages stay when a program unmaps all but one.
     """
     shared, length = MAP_SHARED | MAP_ANONYMOUS, ARGUMENT + 8
     return [
@@ -137,20 +135,20 @@ def _mapping() -> Code:
 
 
 def _none_of(numbers: tuple[int, ...]) -> Code:
-    """Allow if the first argument is none of these process numbers, nor a group's (negative)."""
-    load, *others = _one_of(0, numbers, EPERM, ALLOW)
-    return [load, (AT_LEAST, len(numbers) + 1, 0, 1 << 31), *others]
+    """Allow unless the first argument is one of these process numbers, or a group (negative)."""
+    load, *tests = _one_of(0, numbers, EPERM, ALLOW)
+    return [load, (AT_LEAST, len(numbers) + 1, 0, 1 << 31), *tests]
 
 
-def _any_bit(argument: int, bits: int, these: Code, others: Code) -> Code:
-    """Go on with ``these`` if the argument's low half has any of the bits, else with ``others``; both decide."""
-    return [(LOAD, 0, 0, ARGUMENT + 8 * argument), (ANY_BIT, 0, len(these), bits), *these, *others]
+def _any_bit(argument: int, bits: int, if_set: Code, otherwise: Code) -> Code:
+    """Continue with ``if_set`` if the argument's low half has any of the bits, else with ``otherwise``."""
+    return [(LOAD, 0, 0, ARGUMENT + 8 * argument), (ANY_BIT, 0, len(if_set), bits), *if_set, *otherwise]
 
 
 def _rules(kind: str, pid: int, spared: tuple[int, ...], owns: bool) -> dict[str, Code]:
-    """Return name of a call → its rule, for calls that are neither always nor never allowed.
+    """Return rules by name, for calls that are neither always nor never allowed.
 
-    ``pid`` is the program's own, the only process it may signal unless others are ``spared``.
+    ``pid`` is the program, the only process that it may signal without ``spared`` ones.
     """
     rules: dict[str, Code] = {name: [(RETURN, 0, 0, answer)] for answer, names in ANSWERS.items() for name in names}
     if not owns:
@@ -186,14 +184,14 @@ def _rules(kind: str, pid: int, spared: tuple[int, ...], owns: bool) -> dict[str
 
 
 def _in_set(numbers: set[int]) -> Code:
-    """Allow the call if its number, which is loaded, is in the set; else go on."""
+    """Allow the call if its loaded number is in the set, else continue."""
     words = [0] * (max(numbers) // WORD + 1)
     for number in numbers:
         words[number // WORD] |= 1 << number % WORD
     code: Code = [(AND, 0, 0, WORD - 1), (TO_X, 0, 0, 0), (LOAD, 0, 0, NR), (SHIFT, 0, 0, WORD.bit_length() - 1)]
-    for place, word in enumerate(words):
-        behind = 3 * (len(words) - place - 1) + 1
-        code += [(EQUAL, 0, 2, place), (LOAD_VALUE, 0, 0, word), (JUMP, 0, 0, behind)]
+    for index, word in enumerate(words):
+        distance = 3 * (len(words) - index - 1) + 1
+        code += [(EQUAL, 0, 2, index), (LOAD_VALUE, 0, 0, word), (JUMP, 0, 0, distance)]
     return [*code, (LOAD_VALUE, 0, 0, 0), (SHIFT_BY_X, 0, 0, 0), (ANY_BIT, 0, 1, 1), (RETURN, 0, 0, ALLOW)]
 
 
@@ -206,8 +204,7 @@ def build(
 ) -> Code:
     """Return the filter for a ``python`` program, a ``binary`` or a ``compiler`` with process number ``pid``.
 
-    ``spared``: the program may start processes and signal others, but not these. ``owns``: its user's files are its
-    own.
+    ``spared``: the program may start processes, and signal all but these. ``owns``: its user's files are its own.
     """
     numbers = NUMBERS[machine]
     names = COMPILER if kind == "compiler" else (*PLAIN, *FORKING) if spared else PLAIN
@@ -222,16 +219,16 @@ def build(
 
 
 class Template:
-    """A filter built once, as building takes a millisecond; `start.c` fills in each program's process number.
+    """A filter built once, which takes a millisecond; `start.c` writes each program's process number to ``marks``.
 
-    ``address`` is for seccomp(2) (``struct sock_fprog``), ``marks`` are where the number belongs.
+    ``address`` is for seccomp(2) (``struct sock_fprog``).
     """
 
     def __init__(self, kind: str, owns: bool, spared: tuple[int, ...] = ()) -> None:
         code = build(kind, OWN, spared=spared, owns=owns)
         self._code = ctypes.create_string_buffer(b"".join(INSTRUCTION.pack(*words) for words in code))
-        at = ctypes.addressof(self._code)
-        self._head = ctypes.create_string_buffer(struct.pack("HP", len(code), at))
+        start = ctypes.addressof(self._code)
+        self._head = ctypes.create_string_buffer(struct.pack("HP", len(code), start))
         self.address = ctypes.addressof(self._head)
-        operands = range(at + 4, at + INSTRUCTION.size * len(code), INSTRUCTION.size)
-        self.marks = [place for place, (*_, operand) in zip(operands, code, strict=True) if operand == OWN]
+        operands = range(start + 4, start + INSTRUCTION.size * len(code), INSTRUCTION.size)
+        self.marks = [address for address, (*_, operand) in zip(operands, code, strict=True) if operand == OWN]

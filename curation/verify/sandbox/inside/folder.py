@@ -1,4 +1,4 @@
-"""A slot's scratch folder: put files in, and take everything out."""
+"""Fills, measures and empties a slot's scratch folder."""
 
 from __future__ import annotations
 
@@ -11,24 +11,22 @@ import time
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 BLOCK, UNREADABLE = 4096, 1 << 60
-MOST_FILES = 20_000
-"""Files that a slot's own file system has room for; an ordinary folder with more counts as too full."""
-CROWDED = 1 << 20
-"""Bytes of a folder's own list of names: some 60,000 short ones, or 4,000 of the longest."""
+MAX_FILES = 20_000
+"""Max files of a slot's file system; an ordinary folder with more counts as full."""
+MAX_LIST_BYTES = 1 << 20
+"""Max bytes of a folder's list of names: some 60,000 short or 4,000 of the longest."""
 SWEEP_S = 0.5
-"""Max seconds that judging waits for a folder to be emptied; a slower one is removed with its slot, however long that
-takes (a disk removes folders at 200 a second).
-"""
+"""Max seconds to empty a folder; a slower one is removed with its slot (a disk removes 200 folders a second)."""
 
 
 def path_in(folder: str, name: str) -> str:
     """Return a file's path in the folder; raise ValueError if its name is invalid or leads out of it.
 
-    Names come from data sets, and without namespaces the copying process could write elsewhere, too.
+    Names come from data sets, and without namespaces the copying process could write elsewhere.
     """
     parts = name.split("/")
     if {"", ".", ".."} & set(parts) or "\0" in name:
-        raise ValueError(f"a file is named {name!r}, which is no place in the program's folder")
+        raise ValueError(f"a file is named {name!r}, which is no path in the program's folder")
     return os.path.join(folder, name)
 
 
@@ -43,7 +41,7 @@ def place(folder: str, names: list[str], descriptors: list[int], mode: int) -> N
 
 
 def fetch(folder: str, name: str, artifact: int) -> bool:
-    """Copy a tool's output file into the artifact; return whether it is there."""
+    """Copy a tool's output file into the artifact; return whether it exists."""
     try:
         descriptor = os.open(path_in(folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -65,10 +63,10 @@ def reset(folder: str) -> None:
 
 
 def empty(folder: str, within_s: float = SWEEP_S) -> None:
-    """Remove all content, however deep or unreadable; nothing may run that changes it meanwhile.
+    """Remove all content, however deep or unreadable, while nothing changes it.
 
-    Folders in a folder are moved up before it goes, so no path is longer than two names, and there is no recursion.
-    Raises OSError, TimeoutError among them, if something stays.
+    Subfolders are first moved up, so no path has more than two names, and recursion is bounded. Raises OSError,
+    perhaps TimeoutError, if something remains.
     """
     until = time.monotonic() + within_s
     reset(folder)
@@ -83,7 +81,7 @@ def empty(folder: str, within_s: float = SWEEP_S) -> None:
 
 
 def _remove(name: str, parent: int, root: int, until: float) -> None:
-    """Remove a file, or a folder with its files; nonempty folders in it are moved to the root."""
+    """Remove a file, or a folder with its files; move its nonempty folders to the root."""
     if time.monotonic() > until:
         raise TimeoutError("too much was left in the folder")
     if not _is_folder(name, parent):
@@ -115,10 +113,10 @@ def _dissolve(name: str, root: int, until: float) -> None:
 
 
 def used_bytes(folder: str, apart: bool) -> int:
-    """Return the bytes of its files; ``apart``: it is a file system of its own.
+    """Return the bytes of a folder's files; ``apart``: it is a separate file system.
 
-    Else each file and folder counts at least a block, and unreadable ones and crowds of files count as more than any
-    limit: a program that replaces a folder by a link to ``/`` meanwhile has the host counted.
+    Else each entry counts at least a block, and unreadable or too many ones count as more than any limit: a program
+    could replace a folder by a link to ``/``, so that the host is counted.
     """
     if apart:
         state = os.statvfs(folder)
@@ -126,9 +124,9 @@ def used_bytes(folder: str, apart: bool) -> int:
     total, count, folders = 0, 0, [folder]
     try:
         while folders:
-            entries = _entries(folders.pop(), MOST_FILES + 1 - count)
+            entries = _entries(folders.pop(), MAX_FILES + 1 - count)
             count += len(entries)
-            if count > MOST_FILES:  # before each is looked at: a program that makes them goes on meanwhile
+            if count > MAX_FILES:  # before any is measured, as the program may go on making them
                 return UNREADABLE
             for entry in entries:
                 with contextlib.suppress(FileNotFoundError):
@@ -140,25 +138,25 @@ def used_bytes(folder: str, apart: bool) -> int:
     return total
 
 
-def _entries(folder: str, most: int) -> list[os.DirEntry[str]]:
-    """Return up to ``most`` entries of a folder, none if the program has removed it meanwhile.
+def _entries(folder: str, max_entries: int) -> list[os.DirEntry[str]]:
+    """Return a folder's first entries, none if the program has removed it.
 
-    Raises OSError if its list of names alone is too long to be read while a program adds to it.
+    Raises OSError if its list of names is too long to read while a program adds to it.
     """
     try:
-        if os.stat(folder, follow_symlinks=False).st_size > CROWDED:
+        if os.stat(folder, follow_symlinks=False).st_size > MAX_LIST_BYTES:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), folder)
         with os.scandir(folder) as opened:
-            return list(itertools.islice(opened, most))
+            return list(itertools.islice(opened, max_entries))
     except FileNotFoundError:
         return []
 
 
 def copy_bytes(source: int, target: int) -> None:
     """Copy a whole file into another."""
-    size, place = os.fstat(source).st_size, 0
-    while place < size:
-        sent = os.sendfile(target, source, place, min(size - place, 1 << 24))
+    size, position = os.fstat(source).st_size, 0
+    while position < size:
+        sent = os.sendfile(target, source, position, min(size - position, 1 << 24))
         if sent == 0:
             return
-        place += sent
+        position += sent

@@ -1,11 +1,10 @@
-"""Take the interpreter's free memory out of use, so that whatever a fork asks for later is new.
+"""Fills the interpreter's free memory, so that forks get new pages.
 
-Free memory is shared with forks, and a page of it that a fork puts to use is copied first, which takes more than twice
-as long as a new page. So the holes that importing and compiling left are filled for good with blocks (up to 512 bytes,
-from the interpreter's own allocator) that no one writes to.
+A free page that is shared with a fork is copied when the fork uses it, which takes twice as long as a new page. So the
+holes that imports and compiling left are filled for good with blocks of up to 512 bytes that are never written to.
 
-Invariants: no memory is touched that was not before, but for a block or two of each size; with an unexpected allocator
-(the expected one has pools of 16 KiB) nothing breaks, and little is gained.
+Invariants: at most a block or two of each size touches unused memory; with an allocator other than CPython's (pools of
+16 KiB) nothing breaks, and little is gained.
 """
 
 from __future__ import annotations
@@ -13,17 +12,23 @@ from __future__ import annotations
 from . import kernel
 
 POOL = 1 << 14
-"""Bytes of an aligned pool of the interpreter's allocator; its blocks have one size."""
-STEP, LARGEST, MOST = 16, 512, 1 << 17
-"""Bytes between sizes of blocks, of the largest; max blocks taken of one size."""
+"""Bytes of an aligned pool of CPython's allocator, whose blocks have one size."""
+SIZE_STEP, MAX_BLOCK_BYTES, MAX_BLOCKS = 16, 512, 1 << 17
+"""Bytes between block sizes, bytes of the largest block, max blocks per size."""
 _blocks: list[object] = []
 
 
 def _fill(size: int) -> None:
     """Take blocks of this size until one is in an unused pool."""
     last = 0
-    for _ in range(MOST):
-        block = object() if size == STEP else float(size) if size == 2 * STEP else bytes(size - bytes.__basicsize__)
+    for _ in range(MAX_BLOCKS):
+        block = (
+            object()
+            if size == SIZE_STEP
+            else float(size)
+            if size == 2 * SIZE_STEP
+            else bytes(size - bytes.__basicsize__)
+        )
         pool = id(block) & -POOL
         if pool != last and not kernel.resident(pool + POOL // 2):
             break
@@ -33,10 +38,10 @@ def _fill(size: int) -> None:
 
 def fill_pools() -> None:
     """Fill the whole pools that are free."""
-    _fill(LARGEST)
+    _fill(MAX_BLOCK_BYTES)
 
 
 def fill_all() -> None:
     """Fill holes of every size, so that later allocations get new memory."""
-    for size in range(LARGEST, 0, -STEP):
+    for size in range(MAX_BLOCK_BYTES, 0, -SIZE_STEP):
         _fill(size)

@@ -1,6 +1,6 @@
-"""Kernel calls that Python lacks, through ctypes, by their names in `syscalls` and the manual pages.
+"""Makes kernel calls that Python lacks, through ctypes, by their names in `syscalls` and the manual pages.
 
-A failing call raises OSError with its name. The package index has no well-kept binding for seccomp or Landlock.
+A failing call raises OSError with its name. No maintained package binds seccomp or Landlock.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _checked(name: str, result: int) -> int:
 
 
 def call(name: str, *arguments: int | str | bytes | None) -> int:
-    """Call a system call by its name; texts and bytes, also those that it fills, are passed by address."""
+    """Make a system call by its name; texts and bytes, also buffers that it fills, are passed by address."""
     if name not in NUMBER:
         raise OSError(38, f"{name}: not known on {MACHINE}")
     kept = [argument.encode() if isinstance(argument, str) else argument for argument in arguments]
@@ -55,8 +55,7 @@ def call(name: str, *arguments: int | str | bytes | None) -> int:
 def fork() -> int:
     """Call fork(2) without Python's steps in the child.
 
-    They mend locks of other threads and reseed `random`: needless in a process with one thread, and costlier than the
-    fork, as each page they write to is copied.
+    They reset locks and reseed `random`: needless with one thread, and slower than the fork, as they write to pages.
     """
     return _checked("fork", int(_libc.fork()))
 
@@ -67,39 +66,39 @@ def words(texts: list[bytes]) -> ctypes.Array[ctypes.c_char_p]:
 
 
 def make_read_only(target: str, extra: int, deep: bool = True) -> None:
-    """Call mount_setattr(2) for the mount (and all below): read only, plus MS_NOSUID, MS_NODEV … (the same bits)."""
+    """Call mount_setattr(2) for the mount (and all below): read only, plus MS_NOSUID, MS_NODEV …"""
     attributes = struct.pack("4Q", MS_RDONLY | extra, 0, 0, 0)
     call("mount_setattr", AT_FDCWD, target, AT_RECURSIVE if deep else 0, attributes, len(attributes))
 
 
 def drop_bounding_set() -> None:
-    """Empty the bounding set (capabilities(7)): no program started later can gain any. Needs CAP_SETPCAP."""
+    """Empty the bounding set (capabilities(7)), so that no later program gains any."""
     for capability in range(64):
         try:
             call("prctl", PR_CAPBSET_DROP, capability)
-        except OSError:  # past the last one, or (EPERM) without CAP_SETPCAP: then the other sets are all that counts
+        except OSError:  # past the last one, or EPERM without CAP_SETPCAP: then only the other sets count
             break
 
 
 def drop_capabilities() -> None:
-    """Empty the effective, permitted, inheritable and thus the ambient set (capabilities(7)), for good."""
+    """Empty the effective, permitted, inheritable and ambient sets (capabilities(7)) for good."""
     call("capset", struct.pack("Ii", 0x20080522, 0), bytes(24))
     call("prctl", PR_SET_NO_NEW_PRIVS, 1)
 
 
 def close_from(first: int, last: int = LAST_DESCRIPTOR) -> None:
-    """Close descriptors ``first`` to ``last``, both included (close_range(2))."""
+    """Close descriptors ``first`` to ``last`` (close_range(2))."""
     call("close_range", first, last, 0)
 
 
 def resident(address: int) -> bool:
-    """Return whether the page at this address (a multiple of its size) has been used (mincore(2))."""
+    """Return whether the page at an aligned address has been used (mincore(2))."""
     flags = ctypes.c_ubyte()
     return _syscall(NUMBER["mincore"], address, 1, ctypes.addressof(flags), 0, 0, 0) == 0 and flags.value & 1 == 1
 
 
 def set_thread_stack(size: int) -> None:
-    """Set the default stack of threads (pthread_setattr_default_np(3)), which else is what RLIMIT_STACK was."""
+    """Set the default stack of threads (pthread_setattr_default_np(3)) instead of RLIMIT_STACK."""
     if hasattr(_libc, "pthread_setattr_default_np"):
         attributes = ctypes.create_string_buffer(128)
         _libc.pthread_attr_init(attributes)

@@ -1,8 +1,8 @@
-"""The first step of a slot's process: climb its rung, give up every right, and become the supervisor.
+"""Starts a slot's process: isolates it on its rung, drops all rights, and becomes the supervisor.
 
-Invariants: the supervisor starts only when every step of the rung has worked; a failing step ends the process with its
-name on stderr (the ladder reads it). With namespaces the supervisor is pid 1 of its own, so its death ends all
-processes there; it dies with this process (PDEATHSIG), and this process when the judge closes the control socket.
+Invariants: the supervisor starts only if every step of the rung has worked; a failing step ends the process with its
+name on stderr, which the ladder reads. With namespaces the supervisor is pid 1, so its death ends all processes there;
+it dies with this process (PDEATHSIG), and this process when the judge closes the control socket.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ READ_WRITE = 0b1101 | 0b10 | 0x10 | 0x20 | 0x80 | 0x100 | 0x400 | 0x1000 | 0x200
 FILE_RIGHTS = 0b111 | 0x4000
 VERSION_RIGHTS = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 4: 0x7FFF}
 DEVICES = {"run": ("null", "full", "random", "urandom"), "compile": ("null",)}
-"""Without zero: a mapping of it is shared memory that no limit counts."""
+"""Without zero, whose mappings are shared memory that no limit counts."""
 INNER_ID = 1000
 SAFE = kernel.MS_NOSUID | kernel.MS_NODEV
 
 
 class Plan:
-    """What the judge asks of a slot; `curation.verify.sandbox.slot` sets the values."""
+    """Settings of a slot, from `curation.verify.sandbox.slot`."""
 
     rung: str
     kind: str
@@ -55,8 +55,8 @@ READS, BECOMES = 0, 1
 
 
 def _tried(plan: Plan) -> int:
-    """Let a child try to become the slot's user, as root. Return whether it `READS` the toolchain, only `BECOMES` that
-    user (a private home cannot be read), or neither.
+    """Return whether a child of root can become the slot's user and `READS` the toolchain, only `BECOMES` it (the
+    toolchain may be in a private home), or neither.
     """
     child = os.fork()
     if child == 0:
@@ -74,10 +74,10 @@ def _become(uid: int) -> None:
 
 
 def _own_user_namespace(plan: Plan) -> tuple[bool, bool]:
-    """Enter a user namespace of its own. Return whether the kernel counts its processes alone (from Linux 5.14 on, for
-    users other than root), and whether the user id is this slot's alone.
+    """Enter a user namespace; return whether the kernel counts its processes separately (from Linux 5.14 on, except
+    for root), and whether no other slot has its user id.
 
-    If the slot's user cannot read the toolchain, root stays root until the new root is made, and knows that user.
+    If the slot's user cannot read the toolchain, root stays root until the new root is mounted.
     """
     tried = _tried(plan) if os.geteuid() == 0 else -1
     if tried == BECOMES:
@@ -100,7 +100,7 @@ def _own_user_namespace(plan: Plan) -> tuple[bool, bool]:
 
 
 def _unshare_with(ids: str) -> None:
-    """Enter a user namespace with several user and group ids, which a process outside must write."""
+    """Enter a user namespace with several ids, which a process outside must write."""
     (source, target), parent = os.pipe(), os.getpid()
     child = os.fork()
     if child == 0:
@@ -127,12 +127,12 @@ APART = ("namespaces", "user-namespace")
 
 
 def seen_at(path: str) -> str:
-    """Return a host path's path in a new root: the same, unless the private /tmp would cover it."""
+    """Return a host path's path in a new root, which differs if the private /tmp would cover it."""
     return "/packages" + path if path.startswith(("/tmp/", "/dev/shm/")) else path
 
 
 def move_imports() -> None:
-    """Search for later imports where the box shows them."""
+    """Adapt import paths to those in the box."""
     sys.path[:] = map(seen_at, sys.path)
     for module in list(sys.modules.values()):
         if isinstance(paths := getattr(module, "__path__", None), list):
@@ -159,14 +159,14 @@ def _fill(root: str, plan: Plan, sources: dict[str, int]) -> None:
     for path in plan.hidden:
         kernel.call("mount", "none", root + seen_at(path), "tmpfs", SAFE | kernel.MS_RDONLY, "size=4k")
     os.mkdir(root + "/tmp")
-    os.symlink("/tmp", root + "/dev/shm")  # semaphores between processes lie there
+    os.symlink("/tmp", root + "/dev/shm")  # for semaphores between processes
     size = f"size={plan.scratch_mb}m,nr_inodes=20000,mode=0777"
     kernel.call("mount", "none", root + "/tmp", "tmpfs", SAFE | kernel.MS_NOEXEC, size)
 
 
 def _mount_proc(target: str) -> int:
-    """Mount /proc for the own namespace, showing only processes one may trace, and return -1. If that is refused, as in
-    most containers, return the outer one, open.
+    """Mount /proc with only traceable processes and return -1; if that is refused, as in most containers, return the
+    outer /proc, open.
     """
     os.mkdir(target)
     try:
@@ -177,10 +177,10 @@ def _mount_proc(target: str) -> int:
 
 
 def _own_namespaces(plan: Plan) -> tuple[bool, bool, int]:
-    """Enter namespaces of its own, and return as their pid 1, with the new root; the first process stays and waits.
+    """Enter namespaces and return as their pid 1 with the new root; the first process waits.
 
-    Returns whether this slot's processes are counted alone; whether its user id is its alone; and the outer /proc, for
-    the supervisor alone, if none can be mounted (else -1).
+    Returns whether this slot's processes are counted separately, whether its user id is exclusive, and the outer /proc
+    if none can be mounted (else -1).
     """
     alone, owns = (True, True) if plan.rung == "namespaces" else _own_user_namespace(plan)
     flags = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
@@ -215,9 +215,9 @@ def _own_namespaces(plan: Plan) -> tuple[bool, bool, int]:
 
 
 def _ruleset(plan: Plan) -> int:
-    """Return the Landlock rules without namespaces: a program may read the toolchain, and write to its own folder.
+    """Return Landlock rules by which a program may read the toolchain and write to its own folder.
 
-    All else that this kernel's version can refuse is refused (landlock_create_ruleset(2), landlock_add_rule(2)).
+    All else that this kernel can refuse is refused (landlock_create_ruleset(2), landlock_add_rule(2)).
     """
     version = kernel.call("landlock_create_ruleset", None, 0, 1)
     rights = VERSION_RIGHTS.get(version, 0xFFFF)
@@ -235,10 +235,10 @@ def _ruleset(plan: Plan) -> int:
 
 
 def enter(plan: Plan) -> tuple[int, int, bool, bool]:
-    """Climb the rung. Return Landlock's rule set (or -1); an outer /proc (or -1); whether this slot's processes are
-    counted alone; and whether its user id is its alone, so that its programs made what belongs to it.
+    """Isolate this process; return Landlock's rule set (or -1), an outer /proc (or -1), whether this slot's processes
+    are counted separately, and whether its user id is exclusive, so that its files are its programs'.
 
-    Also without isolation root's rights are given up: nothing there may mount, reboot or signal the host.
+    Root's rights are dropped even without isolation, so that no program can mount, reboot or signal the host.
     """
     alone, owns, outer = _own_namespaces(plan) if plan.apart else (False, False, -1)
     kernel.drop_bounding_set()
@@ -259,7 +259,7 @@ def enter(plan: Plan) -> tuple[int, int, bool, bool]:
 
 
 def main(argument: str) -> None:
-    """Run a slot: ``argument`` is the `Plan` as JSON."""
+    """Run a slot with the `Plan` in JSON."""
     from . import supervisor
 
     plan = Plan(json.loads(argument))

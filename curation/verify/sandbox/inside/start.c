@@ -1,13 +1,13 @@
-/* Starts programs: a new process, then a list of system calls that Python made ready, run one after another in it; and
-   the next program, as long as nobody needs to look at what became of the last.
+/* Starts programs: makes a process, runs the system calls that Python prepared in it, and goes on with the next program
+   while the last one's result needs no decision.
 
-   No verdict is found here: which calls, in which order and with which arguments is said in confinement.py, whose
-   structures these are. Compiled because an interpreter that runs between fork and program writes to some 150 pages,
-   each of which is copied, because one that runs between two programs is slow with cold caches, and because a program
-   that is executed needs no copy of its parent's memory at all.
+   It decides nothing: confinement.py, whose structures these are, lists the calls with their order and arguments. It is
+   compiled because an interpreter between fork and program writes to some 150 pages, each of which is copied; because
+   one that runs between two programs is slow with cold caches; and because an executed program needs no copy of its
+   parent's memory.
 
-   Invariants: the child runs nothing but these calls until they are all done; one that fails is named on the report
-   descriptor and ends the child with the status that means "no foreign code has run". */
+   Invariants: the child runs only these calls until all are done; one that fails is named on the report descriptor and
+   ends the child with the status for "no foreign code has run". */
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -40,14 +40,14 @@ struct plan {
     struct step *steps;
     long count;
     long streams;     /* of the steps, the first of three that put a standard stream in its place */
-    uint32_t **marks; /* places in the filter that want the number of the new process */
+    uint32_t **marks; /* where the filter needs the number of the new process */
     long marked;
     long report;
     long failed;
-    long flags;                      /* of clone(2), for what is forked */
-    long link;                       /* where requests come from */
+    long flags;                      /* of clone(2), for forks */
+    long link;                       /* source of requests */
     void *(*become)(void *);         /* PyObject_CallNoArgs */
-    void *run;                       /* what it calls in the new process, and does not return from */
+    void *run;                       /* called in the new process, does not return */
 };
 
 static int run(void *given) {
@@ -68,22 +68,22 @@ static int run(void *given) {
 
 /* Tests of one program that have no files, and when to stop running them one after another. */
 struct tests {
-    long link; /* to who forks, or -1 where a program is executed from here */
+    long link; /* to the forking process, or -1 if a program is executed from here */
     long control;
     long tick_ms;
     long ahead_us, ahead_bytes;
-    const char *folder; /* which a test must leave empty */
+    const char *folder; /* a test must leave it empty */
 };
 
 struct test {
     int streams[3];
     int pid;
-    long ended; /* a descriptor that can be read once the program has ended */
+    long ended; /* a descriptor that is readable once the program has ended */
     long status;
     long cpu_us;
     long wall_us;
     long peak_kb;
-    long sizes[2]; /* of what it wrote to 1 and 2 */
+    long sizes[2]; /* of its outputs 1 and 2 */
 };
 
 /* A request: a byte, with three descriptors. */
@@ -93,20 +93,20 @@ struct parcel {
     union {
         char room[CMSG_SPACE(3 * sizeof(int))];
         struct cmsghdr head;
-    } beside;
+    } ancillary;
     struct msghdr message;
 };
 
 static struct msghdr *parcel(struct parcel *made) {
     made->words = (struct iovec){&made->byte, 1};
-    made->beside.head = (struct cmsghdr){CMSG_LEN(3 * sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+    made->ancillary.head = (struct cmsghdr){CMSG_LEN(3 * sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
     made->message = (struct msghdr){.msg_iov = &made->words, .msg_iovlen = 1};
-    made->message.msg_control = &made->beside;
-    made->message.msg_controllen = sizeof made->beside;
+    made->message.msg_control = &made->ancillary;
+    made->message.msg_controllen = sizeof made->ancillary;
     return &made->message;
 }
 
-/* As fork(2): 0 in the child, once the calls are done; -1 where there is none. */
+/* As fork(2): returns 0 in the child, once the calls are done; -1 if there is none. */
 long forked(const struct plan *plan) {
     long pid = syscall(SYS_clone, plan->flags | SIGCHLD, 0L, 0L, 0L, 0L);
     if (pid == 0)
@@ -114,10 +114,9 @@ long forked(const struct plan *plan) {
     return pid;
 }
 
-/* A fork per request: three descriptors come over ``link``; the answer is the number of the new process, which runs the
-   interpreter from here: going back through the frames that led here would write to some 30 pages more. Returns 0 at the
-   end of the link, -1 on an error. This process writes to three pages only meanwhile: what it shares with its forks stays
-   shared. */
+/* Forks per request of three descriptors over ``link``, and answers with the number of the new process. That process
+   runs the interpreter from here, as a return through the calling frames would write to some 30 more pages. Returns 0 at
+   the end of the link, -1 on an error. This process writes to only three pages, so its forks share the others. */
 long served(const struct plan *plan) {
     for (;;) {
         struct parcel got;
@@ -143,18 +142,18 @@ long served(const struct plan *plan) {
     }
 }
 
-/* As vfork(2) for calls the last of which is exec: the child borrows this process's memory until then. */
+/* As vfork(2) for calls that end in exec: the child shares this process's memory until then. */
 static long executed(const struct plan *plan) {
     static char stack[1 << 16] __attribute__((aligned(64)));
     return clone(run, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, (void *)plan);
 }
 
-/* The number of the process that the forking one makes on this request; 0 where it has died, -1 where the judge has. */
+/* Returns the number of the process that the forking one makes; 0 if that has died, -1 if the judge is gone. */
 static long asked(const struct tests *tests, const struct test *test) {
     struct parcel sent;
     parcel(&sent);
     sent.byte = '.';
-    memcpy(CMSG_DATA(&sent.beside.head), test->streams, sizeof test->streams);
+    memcpy(CMSG_DATA(&sent.ancillary.head), test->streams, sizeof test->streams);
     struct pollfd either[2] = {{(int)tests->link, POLLIN, 0}, {(int)tests->control, 0, 0}};
     int32_t pid = 0;
     if (sendmsg((int)tests->link, &sent.message, MSG_NOSIGNAL) < 0)
@@ -170,8 +169,8 @@ static long now_us(void) {
     return time.tv_sec * 1000000L + time.tv_nsec / 1000;
 }
 
-/* A test from its start to its end, if that comes before the first tick: then 1. 0 where it still runs, -1 where the
-   judge is gone, -2 where no process could be made. */
+/* Runs a test until the first tick. Returns 1 if it has ended, 0 if it still runs, -1 if the judge is gone, -2 if no
+   process could be made. */
 static long tried(const struct plan *plan, const struct tests *tests, struct test *test) {
     long pid, start = now_us();
     if (tests->link >= 0) {
@@ -210,9 +209,9 @@ static long tried(const struct plan *plan, const struct tests *tests, struct tes
     return 1;
 }
 
-/* Whether nothing lies in it but itself and its parent, whose entries fill the room of 24 bytes each: of three entries one
-   is left for the second call, or is too long for the first. Its mode and times become what they were, where it is this
-   user's; else they cannot be changed. */
+/* Returns whether a folder has no entries but itself and its parent, which fill the buffer with 24 bytes each: a third
+   entry is left for the second call, or is too long for the first. Its mode and times are reset if it is this user's;
+   else they cannot have changed. */
 static int empty(const char *folder) {
     long room[6];
     int opened = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -225,8 +224,8 @@ static int empty(const char *folder) {
     return first == sizeof room && rest == 0;
 }
 
-/* Tests one after another, until one of them is not plainly done with, or so much time has passed. Returns what
-   became of the last one that was started, as `tried` says it; how many were goes to ``started``. */
+/* Runs tests one after another, until one has not simply succeeded, or the time is over. Returns the result of `tried`
+   for the last one; ``started`` is the number of tests started. */
 long ran(const struct plan *plan, const struct tests *tests, struct test *each, long count, long *started) {
     long until = now_us() + tests->ahead_us, state = -2;
     for (*started = 0; *started < count;) {
@@ -239,9 +238,9 @@ long ran(const struct plan *plan, const struct tests *tests, struct test *each, 
     return state;
 }
 
-/* Where nothing of a slot's own lies at /dev/shm, this library is loaded before the C library, and `multiprocessing`
-   finds what it wants elsewhere: its semaphores in memory that forks share (it never opens one by name again), its
-   buffers, where /dev/shm has no room, in the program's folder. */
+/* If a slot has no /dev/shm of its own, this library is loaded before the C library, so that `multiprocessing` puts its
+   semaphores in memory that forks share (it never opens one by name again), and its buffers in the program's folder, as
+   /dev/shm seems full. */
 
 sem_t *sem_open(const char *name, int flags, ...) {
     va_list more;
@@ -268,5 +267,5 @@ int statvfs(const char *path, struct statvfs *state) {
     return result;
 }
 
-/* The same by its other name; all machines here have 64 bits. */
+/* The same under its other name; all machines here have 64 bits. */
 int of_large_files(const char *, struct statvfs *) __asm__("statvfs64") __attribute__((alias("statvfs")));

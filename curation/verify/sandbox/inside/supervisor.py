@@ -1,6 +1,6 @@
-"""The small process of a slot: takes programs and tests from the judge, has them forked, reports what they used.
+"""Serves a slot: takes programs and tests from the judge, has them forked, reports their usage.
 
-Messages are JSON over a socket that keeps their borders, descriptors with them (SCM_RIGHTS):
+Messages are JSON over a SEQPACKET socket, with descriptors (SCM_RIGHTS):
 
     {"op": "python", "limits", "args"} [source]     a process compiles the source once and forks each test:
                                            {"peak_kb": …}
@@ -11,14 +11,12 @@ Messages are JSON over a socket that keeps their borders, descriptors with them 
     {"op": "end"}                          the program is done with: {"done": true}
     {"op": "command", …} [stdin, stdout, stderr, artifact, *files]      a tool of the toolchain, which may fork
 
-With ``tree`` in its limits, a program may start processes. This needs a user id of its own, so that the kernel limits
-their number and ends all of them at once, and a /proc to watch them by; elsewhere ``tree`` is ignored, and forking is
-refused.
+With ``tree`` in its limits, a program may start processes. This needs an exclusive user id, so that the kernel limits
+their number and ends all of them at once, and a /proc to watch them; elsewhere ``tree`` is ignored and forking refused.
 
-Invariants: no input, output or expected output is ever in this process, only descriptors; every test starts from the
-same memory; /tmp is empty at the start of each test; after each test nothing of it runs. Foreign code never runs in
-this process. It ends when the judge closes the socket, or if /tmp cannot be emptied quickly: it first reports what had
-run, and the slot is thrown away with its content.
+Invariants: inputs and outputs never enter this process, only descriptors; every test starts from the same memory; /tmp
+is empty at the start of each test, and nothing of a test runs after it. Foreign code never runs in this process. It
+ends when the judge closes the socket, or, after a report of what ran, if /tmp cannot be emptied quickly.
 """
 
 from __future__ import annotations
@@ -62,15 +60,15 @@ if TYPE_CHECKING:
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/tmp"}
 MESSAGE, DESCRIPTORS = 1 << 16, 253
-"""Bytes of a message, and descriptors with it, the kernel's maximum."""
+"""Max bytes of a message, and the kernel's maximum of descriptors with it."""
 AHEAD_S, AHEAD_BYTES = 0.05, 1 << 20
-"""Seconds or bytes from which tests sent together are reported one by one."""
+"""Seconds and bytes from which tests are reported one by one."""
 
 
 def preload(plan: Plan) -> Library:
     """Load modules for programs while the host's files are visible; return the library that starts them.
 
-    Whole numbers convert to text of any length, as before Python 3.11; the CPU limit bounds that, too.
+    Integers convert to text of any length, as before Python 3.11; the CPU limit bounds that.
     """
     sys.set_int_max_str_digits(0)
     if plan.kind != "compile":
@@ -91,13 +89,13 @@ def _collected_s() -> float:
     return spent.ru_utime + spent.ru_stime
 
 
-def _dull(used: dict[str, Any]) -> bool:
-    """Return whether the next run may follow before the judge has looked at this one."""
+def _is_ordinary(used: dict[str, Any]) -> bool:
+    """Return whether the next test may run before the judge has read this result."""
     return not used["status"] and not used["killed"] and max(used["sizes"]) < AHEAD_BYTES
 
 
 class Supervisor:
-    """Serves the judge for one slot; see the module's docstring."""
+    """Serves the judge for one slot."""
 
     def __init__(self, plan: Plan, library: Library, ruleset: int, outer: int, alone: bool, owns: bool) -> None:
         self.plan, self.library, self.alone, self.owns = plan, library, alone, owns
@@ -109,30 +107,29 @@ class Supervisor:
         if self.folder != "/tmp":
             self.environment["TMPDIR"] = self.folder
         self.whole = plan.apart or owns
-        """Whether all processes that this one may signal are of this slot."""
+        """Whether this process may signal only the slot's."""
         self.forks = plan.rung != "none" and self.whole and alone and watch.sees_children()
 
     def _own_descriptors(self, ruleset: int, outer: int) -> tuple[_socket.socket, int, int]:
-        """Return the control socket, the report pipe and Landlock's rules (none with an outer /proc), beyond programs'
-        numbers.
+        """Return the control socket, the report pipe and Landlock's rules (none with an outer /proc).
 
         0, 1 and 2 are empty files, over which programs' streams are prepared; 3 is the report pipe's end.
         """
         source, target = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         numbers = [number for number in (target, self.plan.control, source, ruleset, outer) if number >= 0]
         free = max(*numbers, 15) + 1
-        high = [os.dup2(number, free + place, inheritable=False) for place, number in enumerate(numbers)]
+        high = [os.dup2(number, free + index, inheritable=False) for index, number in enumerate(numbers)]
         kernel.close_from(0, free - 1)
         for _ in range(REPORT):
             os.memfd_create("empty", 0)
-        low = [os.dup2(number, REPORT + place, inheritable=False) for place, number in enumerate(high)]
+        low = [os.dup2(number, REPORT + index, inheritable=False) for index, number in enumerate(high)]
         kernel.close_from(REPORT + len(low))
         if outer >= 0:
             watch.PROC.look_from(low[3])
         return _socket.socket(fileno=low[1]), low[2], low[3] if ruleset >= 0 else -1
 
     def leave(self) -> NoReturn:
-        """End this process when the judge is gone, and leave nothing."""
+        """Clean up and end this process, as the judge is gone."""
         watch.kill_rest(self.whole)
         if not self.plan.apart:
             with contextlib.suppress(OSError):
@@ -145,17 +142,17 @@ class Supervisor:
         self.control.send(json.dumps(words).encode())
 
     def receive(self) -> tuple[dict[str, Any], list[int]]:
-        """Return the next message; ends the process when the judge is gone."""
+        """Return the next message; end this process if the judge is gone."""
         room = _socket.CMSG_SPACE(DESCRIPTORS * NUMBER.size)
-        data, beside, _, _ = self.control.recvmsg(MESSAGE, room, _socket.MSG_CMSG_CLOEXEC)
+        data, ancillary, _, _ = self.control.recvmsg(MESSAGE, room, _socket.MSG_CMSG_CLOEXEC)
         if not data:
             self.leave()
-        return json.loads(data), [number for _, _, packed in beside for (number,) in NUMBER.iter_unpack(packed)]
+        return json.loads(data), [number for _, _, packed in ancillary for (number,) in NUMBER.iter_unpack(packed)]
 
     def _confined(
         self, kind: str, limits: dict[str, Any], binary: int = -1, spared: tuple[int, ...] = ()
     ) -> Confinement:
-        """Return what confines a program; one with ``spared`` may start processes and signal any but these."""
+        """Return a program's confinement; with ``spared`` it may start processes and signal any but these."""
         ready, filtering = limits_of(limits, self.alone * 2), self.filters.get(kind)
         if spared and filtering is not None:
             filtering = Template(kind, self.owns, spared)
@@ -163,12 +160,12 @@ class Supervisor:
         return Confinement(self.library, ready, filtering, ruleset, binary, last)
 
     def python(self, limits: dict[str, Any], arguments: list[str], source: int) -> None:
-        """Run tests of a Python program until the end, each forked by a process that has the program ready.
+        """Run a Python program's tests until the end, each forked by a process that has the program ready.
 
-        That process also compiles, under Landlock's rules if there are some, since the parser meets foreign text.
+        That process also compiles it, under Landlock's rules if any, as the parser reads foreign text.
         """
         limits["tree"] = limits["tree"] and self.forks
-        link, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+        link, child_end = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
         confinement = self._confined("python", limits)
         pid = kernel.fork()
         if pid == 0:
@@ -180,8 +177,8 @@ class Supervisor:
                 confinement = self._confined("python", limits, spared=(os.getppid(), os.getpid()))
             if self.ruleset >= 0:
                 kernel.call("landlock_restrict_self", self.ruleset)
-            self._fork_tests(theirs, confinement, limits, arguments, source)
-        theirs.close()
+            self._fork_tests(child_end, confinement, limits, arguments, source)
+        child_end.close()
         with contextlib.closing(link):
             peak_kb, start = next_number(link, self.control.fileno()), self._runner(confinement, link)
             if peak_kb == GONE:
@@ -203,11 +200,10 @@ class Supervisor:
     def _fork_tests(
         self, link: _socket.socket, confinement: Confinement, limits: dict[str, Any], arguments: list[str], source: int
     ) -> NoReturn:
-        """Be the process that has a program ready: send its peak memory (KiB), then fork a test per request.
+        """Make a program ready, send its peak memory (KiB), then fork a test per request.
 
-        Invariants: it does next to nothing else, as whatever a process writes to while a fork shares its pages is
-        copied; it holds no input and no output, only descriptors for the child it makes; it ends when the supervisor
-        does.
+        Invariants: this process does little else, as each page that it writes to while a fork shares it is copied; it
+        has no input or output, only descriptors for its next child; it ends with the supervisor.
         """
         try:
             text = child.Source(source)
@@ -223,7 +219,7 @@ class Supervisor:
         return confinement.runner(self.control.fileno(), self.folder, watch.TICK_S, ahead, link)
 
     def binary(self, limits: dict[str, Any], arguments: list[str], program: int) -> None:
-        """Run tests of a compiled program, until the end."""
+        """Run a compiled program's tests until the end."""
         limits["tree"] = limits["tree"] and self.forks
         confinement = self._confined("binary", limits, program, (os.getpid(),) if limits["tree"] else ())
         variables = [f"{name}={value}".encode() for name, value in self.environment.items()]
@@ -234,9 +230,9 @@ class Supervisor:
         self.reply(done=True)
 
     def _tests(self, limits: dict[str, Any], start: Start, spare: int) -> bool:
-        """Run tests of one program until the end, reporting quick ones together.
+        """Run tests until the end, reporting quick ones together; return False if one could not be started.
 
-        ``spare``: the process that forks them, if any. Return False if one could not be started.
+        ``spare``: the process that forks them, if any.
         """
         bare = folder.used_bytes(self.folder, self.plan.apart)
         while True:
@@ -253,11 +249,11 @@ class Supervisor:
                 count = len(ran)
                 spent = _collected_s()
                 alive = self._some(limits, start, tests[count:], bare, ran, spare)
-                if limits["tree"] or not self.filters:  # with a filter there can be nothing left
+                if limits["tree"] or not self.filters:  # with a filter nothing can be left
                     watch.kill_rest(self.whole, spare)
                     ran[-1:] = [{**last, "cpu_s": max(last["cpu_s"], _collected_s() - spent)} for last in ran[-1:]]
                 self._clean(ran)
-                if len(ran) == count or not _dull(ran[-1]) or time.monotonic() > until:
+                if len(ran) == count or not _is_ordinary(ran[-1]) or time.monotonic() > until:
                     break
             for test_descriptors, _ in tests:
                 for descriptor in test_descriptors:
@@ -268,7 +264,7 @@ class Supervisor:
                 return False
 
     def _clean(self, ran: list[dict[str, Any]]) -> None:
-        """Empty /tmp; if that fails, report what ran and end: whatever is there goes with this process."""
+        """Empty /tmp; if that fails, report what ran and end this process, which removes /tmp."""
         try:
             folder.empty(self.folder)
         except OSError:
@@ -285,17 +281,14 @@ class Supervisor:
         ran: list[dict[str, Any]],
         spare: int,
     ) -> bool:
-        """Run the first of these tests, or several at once, and append to ``ran``.
-
-        Return whether the process that forks tests lives.
-        """
+        """Run the first of these tests, or several, append to ``ran``, and return whether the forking process lives."""
         (descriptors, names), base = tests[0], bare
         together = [descriptors[:3]]
         if names:
             folder.place(self.folder, names, descriptors[3:], 0o444)
             base = folder.used_bytes(self.folder, self.plan.apart)
         elif self.filters and not limits["tree"]:
-            together += [more[:3] for more, others in itertools.takewhile(lambda test: not test[1], tests[1:])]
+            together += [streams[:3] for streams, _ in itertools.takewhile(lambda test: not test[1], tests[1:])]
         ended, going = start(together)
         for status, cpu_s, wall_s, peak_kb, sizes in ended:
             ran.append({**watch.used(status, cpu_s, wall_s, peak_kb), "sizes": sizes})
@@ -318,14 +311,14 @@ class Supervisor:
         return used
 
     def _failed(self, status: int) -> str:
-        """Return why a program could not be started, or nothing."""
+        """Return why a program could not be started, if so."""
         if status == FAILED_TO_START << 8:
             with contextlib.suppress(BlockingIOError):
                 return os.read(self.report, 4096).decode()
         return ""
 
     def command(self, message: dict[str, Any], descriptors: list[int]) -> None:
-        """Run a tool of the toolchain on some files, and copy out its result."""
+        """Run a tool of the toolchain on files, and copy its result out."""
         standard, artifact, files = descriptors[:3], descriptors[3], descriptors[4:]
         folder.place(self.folder, message["files"], files, 0o644)
         variables = {**self.environment, "TMPDIR": self.folder, "LC_ALL": "C.UTF-8"}
@@ -369,7 +362,7 @@ def serve(plan: Plan, library: Library, ruleset: int, outer: int, alone: bool, o
     folder.reset(supervisor.folder)
     os.environ.clear()
     os.environ.update(supervisor.environment)
-    for number in signal.valid_signals() - {*IGNORED}:  # a judge in the background, or of nohup, ignores some
+    for number in signal.valid_signals() - {*IGNORED}:  # a judge in the background, or under nohup, ignores some
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())

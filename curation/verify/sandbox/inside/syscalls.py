@@ -1,7 +1,7 @@
-"""Numbers of the system calls that the sandbox names, per machine. Data only.
+"""Lists the numbers of the system calls that the sandbox names, per machine.
 
-Source: the kernel's headers (``asm/unistd_64.h`` for x86_64; ``asm-generic/unistd.h`` for aarch64). A name without a
-number on a machine does not exist there. The filter refuses whatever is not named here, also calls to come.
+Source: the kernel's headers (``asm/unistd_64.h`` for x86_64; ``asm-generic/unistd.h`` for aarch64). A name that a
+machine's table lacks does not exist there. The filter refuses all calls that are not named here, future ones too.
 """
 
 from __future__ import annotations
@@ -73,4 +73,4 @@ AARCH64 = _table(
 NUMBERS = {"x86_64": X86_64, "aarch64": AARCH64}
 
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-"""What the kernel calls the machine in ``seccomp_data.arch`` (``linux/audit.h``)."""
+"""The machine in ``seccomp_data.arch`` (``linux/audit.h``)."""

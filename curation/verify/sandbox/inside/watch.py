@@ -1,13 +1,12 @@
-"""Wait for a program within its limits: CPU time, wall time, resident memory, output and files.
+"""Waits for a program within its limits: CPU time, wall time, resident memory, output and files.
 
-A tick looks every 10 ms; what it missed is found afterwards in the resources that the kernel counted (wait4), so the
-verdict never depends on the tick. Wall time excludes the program's wait for a CPU (schedstat), up to ten times the
-guard, so the machine's load does not count; of parallel processes, the longest wait counts.
+A tick checks every 10 ms; the resources that the kernel counted (wait4) show what it missed, so the verdict never
+depends on the tick. Wall time excludes waits for a CPU (schedstat), up to ten times the guard; of parallel processes,
+the longest wait counts.
 
-Resident memory leaves out what the kernel holds for processes: page tables, mappings, sockets and pipes. A few
-processes can have little of it (by limits on descriptors and address space); of more it is counted (`kernel_kb`). The
-folder's list leaves out files without a name; they are counted by the processes that hold them, unless the folder is a
-file system.
+Resident memory excludes the kernel's memory for processes: page tables, mappings, sockets and pipes. A few processes
+can have little of it, by limits on descriptors and address space; for more it is counted (`kernel_kb`). The folder's
+list lacks deleted files, which are counted by the processes that have them open, unless the folder is a file system.
 """
 
 from __future__ import annotations
@@ -32,54 +31,51 @@ HARD_WALL = 10
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
 MAPPINGS_A_KB, PIPE_KB = 4, 64
-"""Mappings that a KiB of the kernel describes; what a pipe holds when full, larger ones being limited per user."""
-FEW = 4
-"""Processes that can hold little in the kernel, by their limits; a compiler has no more."""
-RARELY = 9
-"""Looks at what processes hold take at most a tenth of the time; their CPU time counts, whatever the load."""
+"""Mappings per KiB of kernel memory, and KiB of a full pipe; larger pipes are limited per user."""
+MAX_LIGHT_PROCESSES = 4
+"""Max processes whose limits allow little kernel memory; a compiler has no more."""
+PAUSE_FACTOR = 9
+"""Pause after a slow check, in multiples of its CPU time, so that checks take at most a tenth of the time."""
 GONE = (FileNotFoundError, ProcessLookupError, PermissionError, ValueError, IndexError)
 
 
 class Proc:
-    """The kernel's figures on processes: /proc, or an outer folder that `launcher` left open, ``descriptor``.
-
-    The outer one has other process numbers, ``there``.
-    """
+    """Reads /proc, or an outer /proc that `launcher` left open as ``descriptor``, with its ``outer_pids``."""
 
     def __init__(self) -> None:
         self.descriptor = -1
-        self.there: dict[int, int] = {}
+        self.outer_pids: dict[int, int] = {}
 
     def look_from(self, descriptor: int) -> None:
         """Use the folder open at this descriptor."""
         self.descriptor = descriptor
-        self.there = {os.getpid(): int(os.readlink("self", dir_fd=descriptor))}
+        self.outer_pids = {os.getpid(): int(os.readlink("self", dir_fd=descriptor))}
 
     def forget(self) -> None:
-        """Forget the numbers of ended programs."""
-        self.there = {pid: number for pid, number in self.there.items() if pid == os.getpid()}
+        """Forget the outer numbers of ended programs."""
+        self.outer_pids = {pid: number for pid, number in self.outer_pids.items() if pid == os.getpid()}
 
     def open(self, pid: int, name: str, how: int = 0) -> int:
         """Open a process's file. Raises OSError."""
         flags = os.O_RDONLY | os.O_CLOEXEC | how
         if self.descriptor < 0:
             return os.open(f"/proc/{pid}/{name}", flags)
-        if pid not in self.there:
+        if pid not in self.outer_pids:
             for _ in descendants(os.getpid()):
                 continue
-        return os.open(f"{self.there.get(pid, 'gone')}/{name}", flags, dir_fd=self.descriptor)
+        return os.open(f"{self.outer_pids.get(pid, 'gone')}/{name}", flags, dir_fd=self.descriptor)
 
     def here(self, number: int) -> int:
-        """Return our number of the process that /proc calls so."""
+        """Return the process number here of one in /proc."""
         if self.descriptor < 0:
             return number
-        self.there[0] = number
+        self.outer_pids[0] = number
         try:
             lines = _read(0, "status").splitlines()
         finally:
-            del self.there[0]
+            del self.outer_pids[0]
         pid = next(int(line.split()[-1]) for line in lines if line.startswith(b"NSpid:"))
-        self.there[pid] = number
+        self.outer_pids[pid] = number
         return pid
 
 
@@ -103,7 +99,7 @@ def _threads(pid: int) -> list[str]:
 
 
 def descendants(pid: int) -> Iterator[int]:
-    """Yield the processes below ``pid``, whichever thread started them; none without /proc."""
+    """Yield the descendants of ``pid``, of all threads; none without /proc."""
     below = [pid]
     while below:
         parent = below.pop()
@@ -118,7 +114,7 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def sees_children() -> bool:
-    """Return whether /proc has a process's memory and children; else a program's processes cannot be watched."""
+    """Return whether /proc shows memory and children, without which child processes cannot be watched."""
     pid = os.getpid()
     try:
         (thread,) = _threads(pid)
@@ -128,9 +124,9 @@ def sees_children() -> bool:
 
 
 def kill_rest(whole: bool, spare: int = 0) -> None:
-    """Kill and collect whatever a program left running: all of the slot's processes but this and ``spare``.
+    """Kill and collect what a program left running: all of the slot's processes but this one and ``spare``.
 
-    Those below ``spare`` are none of the program's. ``whole``: this process may signal none but the slot's.
+    ``whole``: this process may signal only the slot's.
     """
     if whole and not spare:
         try:
@@ -139,7 +135,7 @@ def kill_rest(whole: bool, spare: int = 0) -> None:
             return
     while True:
         for pid in (remaining := [pid for pid in descendants(os.getpid()) if pid != spare]):
-            with contextlib.suppress(ProcessLookupError):  # collected by its parent, which ignores SIGCHLD
+            with contextlib.suppress(ProcessLookupError):  # collected by a parent that ignores SIGCHLD
                 os.kill(pid, signal.SIGKILL)
         if not remaining and (spare or not _collected()):
             return
@@ -166,7 +162,7 @@ def cpu_clock(pid: int) -> float:
 
 
 def _where(pid: int) -> str:
-    """Return where a process's memory and descriptors are described: by another thread if its first has ended."""
+    """Return the prefix of a process's memory and descriptor files: a living thread's if the first has ended."""
     if _read(pid, "statm").startswith(b"0 "):
         for thread in _threads(pid):
             if not _read(pid, f"task/{thread}/statm").startswith(b"0 "):
@@ -186,9 +182,7 @@ def resident_kb(pid: int) -> int:
 
 
 def proportional_kb(pid: int) -> int:
-    """Return a process's KiB, with its share of shared ones (nearly all after a fork); all resident ones if that is
-    unknown.
-    """
+    """Return a process's KiB with its share of shared pages; all resident ones if that is unknown."""
     try:
         lines = _read(pid, f"{_where(pid)}smaps_rollup").splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith(b"Pss:"))
@@ -197,7 +191,7 @@ def proportional_kb(pid: int) -> int:
 
 
 def socket_kb() -> int:
-    """Return the KiB of a full socket of a pair; programs cannot change its buffer."""
+    """Return the KiB of a full socket; programs cannot change its buffer."""
     pair = _socket.socketpair()
     try:
         return pair[0].getsockopt(_socket.SOL_SOCKET, _socket.SO_SNDBUF) // 1024
@@ -207,17 +201,17 @@ def socket_kb() -> int:
 
 
 def _descriptors(pid: int) -> list[os.stat_result]:
-    """Return what a process has open."""
-    found = []
+    """Return the states of a process's open files."""
+    states = []
     with contextlib.suppress(*GONE):
         folder = PROC.open(pid, f"{_where(pid)}fd", os.O_DIRECTORY)
         try:
             for name in os.listdir(folder):
                 with contextlib.suppress(FileNotFoundError):
-                    found.append(os.stat(name, dir_fd=folder))
+                    states.append(os.stat(name, dir_fd=folder))
         finally:
             os.close(folder)
-    return found
+    return states
 
 
 def _mappings(pid: int) -> Iterator[bytes]:
@@ -232,16 +226,16 @@ def _mappings(pid: int) -> Iterator[bytes]:
 
 
 def kernel_kb(pids: Sequence[int], enough_kb: int) -> int:
-    """Return the KiB that the kernel holds for processes: page tables, mappings, and all sockets and pipes, as if full.
+    """Return the kernel's KiB for processes: page tables, mappings, and all sockets and pipes as if full.
 
     Stops counting beyond ``enough_kb``.
     """
-    held: dict[int, int] = {}
+    sizes: dict[int, int] = {}
     total, full = 0, socket_kb()
     for pid in pids:
         for opened in _descriptors(pid):
             if stat.S_ISSOCK(opened.st_mode) or stat.S_ISFIFO(opened.st_mode):
-                held[opened.st_ino] = full if stat.S_ISSOCK(opened.st_mode) else PIPE_KB
+                sizes[opened.st_ino] = full if stat.S_ISSOCK(opened.st_mode) else PIPE_KB
         with contextlib.suppress(*GONE, StopIteration):
             lines = _read(pid, f"{_where(pid)}status").splitlines()
             total += next(int(line.split()[1]) for line in lines if line.startswith(b"VmPTE:"))
@@ -251,15 +245,15 @@ def kernel_kb(pids: Sequence[int], enough_kb: int) -> int:
             if total + count // MAPPINGS_A_KB > enough_kb:
                 break
         total += count // MAPPINGS_A_KB
-        if total + sum(held.values()) > enough_kb:
+        if total + sum(sizes.values()) > enough_kb:
             break
-    return total + sum(held.values())
+    return total + sum(sizes.values())
 
 
 def nameless_bytes(pids: Sequence[int], folder: str) -> int:
-    """Return the bytes of the folder's files that processes hold and that have no name in it any more.
+    """Return the bytes of the folder's deleted files that processes have open.
 
-    A file that is mapped and not open cannot be measured, and counts as more than any limit.
+    A file that is mapped but not open cannot be measured, and counts as more than any limit.
     """
     device, blocks = os.stat(folder).st_dev, dict[int, int]()
     for pid in pids:
@@ -284,7 +278,7 @@ def _is_mapped(pid: int, line: bytes) -> bool:
 
 
 def _stat(pid: int) -> list[int]:
-    """Return a process's threads, and clock ticks of its collected children."""
+    """Return a process's number of threads, and its collected children's clock ticks."""
     try:
         words = _read(pid, "stat").rsplit(b")", 1)[1].split()
         return [int(words[17]), int(words[13]) + int(words[14])]
@@ -294,20 +288,20 @@ def _stat(pid: int) -> list[int]:
 
 def waited_s(pid: int) -> float:
     """Return the longest wait of a thread for a CPU, in seconds."""
-    most = 0.0
+    longest = 0.0
     try:
         for thread in _threads(pid):
-            most = max(most, int(_read(pid, f"task/{thread}/schedstat").split()[1]) / 1e9)
+            longest = max(longest, int(_read(pid, f"task/{thread}/schedstat").split()[1]) / 1e9)
     except GONE:
-        return most
-    return most
+        return longest
+    return longest
 
 
 @contextlib.contextmanager
 def ended_or_gone(watched: int, control: int) -> Iterator[Callable[[float | None], bool | None]]:
-    """Yield a function that waits until ``watched`` is readable (a process: has ended); close it at the end.
+    """Yield a function that waits until the descriptor ``watched`` is readable; close it at the end.
 
-    The function returns True then, False if the judge is gone, None after that many seconds.
+    It returns True then, False if the judge is gone, None after ``seconds``. A process is readable once it has ended.
     """
     poll = select.poll()
     poll.register(watched, select.POLLIN)
@@ -324,14 +318,14 @@ def ended_or_gone(watched: int, control: int) -> Iterator[Callable[[float | None
 
 
 def used(status: int, cpu_s: float, wall_s: float, peak_kb: int, killed: str = "") -> dict[str, Any]:
-    """Return what an ended program used, and the limit that killed it."""
+    """Return an ended program's usage, and the limit that killed it."""
     return {"status": status, "killed": killed, "cpu_s": cpu_s, "wall_s": wall_s, "peak_kb": peak_kb}
 
 
 class Watch:
-    """One program with its limits and output descriptors; it began ``ago`` seconds before.
+    """Watches a program, started ``ago`` seconds before.
 
-    ``base``: bytes in its folder; ``spare``: the process that starts programs, outside of this one's tree.
+    ``base``: bytes in its folder before; ``spare``: the process that starts programs, which does not count.
     """
 
     def __init__(
@@ -352,26 +346,26 @@ class Watch:
         self.start = time.monotonic() - ago
         self._first: dict[int, float] = {}
         self._waited: dict[int, float] = {}
-        """Seconds for which those waited for a CPU that had ended when a process began, and with its own."""
+        """Seconds of waiting for a CPU by process: of those that had ended when it began, and with its own."""
         self._looks: dict[str, tuple[int, float]] = {}
 
     def _tree(self) -> list[int]:
-        """Return the processes that count, orphans too (by then this process's children)."""
+        """Return the processes that count, orphans too, which are this process's children."""
         if not self.limits["tree"]:
             return [self.pid]
         return [pid for pid in descendants(os.getpid()) if pid != self.spare]
 
-    def _beyond(self) -> str:
+    def _passed_limit(self) -> str:
         """Return the limit that the program has passed, if any."""
         limits, pids = self.limits, self._tree()
-        most_kb = limits["memory_mb"] * 1024
+        max_kb = limits["memory_mb"] * 1024
         resident = sum(map(resident_kb, pids))
-        kernel = self._seldom("kernel", lambda: self._kernel_kb(pids)) if len(pids) > FEW else 0
-        if resident + kernel > most_kb and len(pids) > 1:
+        kernel = self._throttled("kernel", lambda: self._kernel_kb(pids)) if len(pids) > MAX_LIGHT_PROCESSES else 0
+        if resident + kernel > max_kb and len(pids) > 1:
             resident = sum(map(proportional_kb, pids))
         resident += kernel
         self.peak_kb = max(self.peak_kb, resident)
-        if resident > most_kb:
+        if resident > max_kb:
             return "memory"
         threads, ended_ticks = map(sum, zip(*map(_stat, pids), strict=True)) if pids else (0, 0)
         if sum(map(cpu_clock, pids)) + limits["tree"] * ended_ticks / TICKS_PER_S > limits["cpu_s"]:
@@ -389,26 +383,23 @@ class Watch:
             return "output"
         written = used_bytes(self.folder, self.apart) - self.base
         if not self.apart:
-            written += self._seldom("nameless", lambda: nameless_bytes(pids, self.folder))
+            written += self._throttled("nameless", lambda: nameless_bytes(pids, self.folder))
         return "files" if written > limits["file_mb"] << 20 else ""
 
     def _kernel_kb(self, pids: list[int]) -> int:
         return kernel_kb(pids, self.limits["memory_mb"] * 1024 - sum(map(proportional_kb, pids)))
 
-    def _seldom(self, what: str, look: Callable[[], int]) -> int:
-        """Return what a look finds, or the last result if looking now would take too much of the time."""
-        found, due = self._looks.get(what, (0, 0.0))
+    def _throttled(self, name: str, look: Callable[[], int]) -> int:
+        """Return a check's result, or the last one if checking now would take too much time."""
+        result, due = self._looks.get(name, (0, 0.0))
         if time.monotonic() >= due:
             began = time.thread_time()
-            found = look()
-            self._looks[what] = found, time.monotonic() + RARELY * (time.thread_time() - began)
-        return found
+            result = look()
+            self._looks[name] = result, time.monotonic() + PAUSE_FACTOR * (time.thread_time() - began)
+        return result
 
     def _excused(self, pids: list[int]) -> float:
-        """Return the seconds that the program waited for a CPU, the longest sum over successive processes.
-
-        Of parallel processes only one counts.
-        """
+        """Return the seconds of waiting for a CPU: the longest sum over successive processes."""
         ended = max((seconds for pid, seconds in self._waited.items() if pid not in pids), default=0.0)
         for pid in pids:
             self._waited[pid] = self._first.setdefault(pid, ended) + waited_s(pid)
@@ -422,15 +413,12 @@ class Watch:
                 continue
 
     def wait(self, pid: int, ended: int, control: int) -> dict[str, Any] | None:
-        """Wait until ``ended`` reports the program's end, and return what it used.
-
-        If the judge is gone, kill the program and return None.
-        """
+        """Return a program's usage at its end; if the judge is gone, kill it and return None."""
         self.pid, killed = pid, ""
         with ended_or_gone(ended, control) as waited:
             state = waited(max(0.0, self.start + TICK_S - time.monotonic()))
             while state is None:
-                if not killed and (killed := self._beyond()):
+                if not killed and (killed := self._passed_limit()):
                     self._kill()
                 state = waited(TICK_S)
             if not state:

@@ -80,11 +80,11 @@ def test_what_a_weaker_rung_cannot_do_is_told_with_the_verdict() -> None:
         owns = runner.box.owns
         forked, filed, shut = judge_programs(runner, jobs)
     assert forked.verdict is CodeVerdict.WA
-    assert forked.how.endswith("; it may want processes of its own, which rung 'landlock' does not allow here")
+    assert forked.how.endswith("; it may need child processes, which rung 'landlock' does not allow here")
     assert filed.verdict is CodeVerdict.RTE
-    assert filed.how.endswith("; it may want files in /tmp, which rung 'landlock' does not allow")
+    assert filed.how.endswith("; it may need files in /tmp, which rung 'landlock' does not allow")
     assert shut.verdict is CodeVerdict.WA
-    assert owns or "; it may want to change modes or times of files" in shut.how
+    assert owns or "; it may need to change modes or times of files" in shut.how
 
 
 @pytest.mark.slow

@@ -177,5 +177,5 @@ def test_a_cache_below_the_temporary_folder_is_used_and_what_it_loses_is_no_prog
             lost.unlink()
             other = run(own, ADDS + "\n", CodeLang.CPP)
             assert other.verdict is CodeVerdict.BROKEN
-            assert "threads.o, which C++ programs are linked with, has gone; start the command again" in other.how
+            assert "threads.o, which C++ programs are linked with, is missing; run the command again" in other.how
             assert run(own, ADDS + "// known", CodeLang.CPP).verdict is CodeVerdict.BROKEN

@@ -198,7 +198,7 @@ def test_a_crowd_of_files_and_a_long_list_of_names_are_too_much_before_they_are_
 ) -> None:
     for number in range(5):
         (tmp_path / f"{number}").touch()
-    for name, fits in (("MOST_FILES", 5), ("CROWDED", tmp_path.stat().st_size)):
+    for name, fits in (("MAX_FILES", 5), ("MAX_LIST_BYTES", tmp_path.stat().st_size)):
         with monkeypatch.context() as patch:
             patch.setattr(folder, name, fits)
             assert folder.used_bytes(str(tmp_path), apart=False) == 5 * folder.BLOCK
@@ -248,6 +248,6 @@ def test_a_files_name_does_not_lead_out_of_the_folder(box: Sandbox, tmp_path: Pa
         compiled = box.compile({"main.cpp": b"int main(){}", name: b"x"}, ["g++", "main.cpp"])
         for end in (ran, compiled.run):
             assert end.ending is Ending.BROKEN, name
-            assert "which is no place in the program's folder" in end.note
+            assert "which is no path in the program's folder" in end.note
     assert not (tmp_path / "out").exists()
     assert not Path(tempfile.gettempdir(), "out").exists()

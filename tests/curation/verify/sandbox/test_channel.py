@@ -17,7 +17,7 @@ from curation.verify.sandbox import Ending, Limits, Sandbox
 from curation.verify.sandbox import slot as slots
 from curation.verify.sandbox.inside import folder
 from curation.verify.sandbox.slot import (
-    WORDS,
+    ANSWER_TYPES,
     Answer,
     SlotError,
     output_file,
@@ -29,7 +29,7 @@ from curation.verify.sandbox.slot import (
 RUN = {"status": 0, "killed": "", "cpu_s": 0.1, "wall_s": 0.1, "peak_kb": 9, "sizes": [0, 0], "failed": ""}
 NUMBERS = st.one_of(st.integers(), st.floats(), st.integers(0, 1 << 17))
 VALUES = st.one_of(st.none(), st.booleans(), NUMBERS, st.text(max_size=9), st.lists(NUMBERS, max_size=3))
-OBJECTS = st.dictionaries(st.sampled_from([*WORDS, "other"]), VALUES, max_size=9)
+OBJECTS = st.dictionaries(st.sampled_from([*ANSWER_TYPES, "other"]), VALUES, max_size=9)
 RUNS = OBJECTS.map(lambda changed: {**RUN, **changed})
 MESSAGES = st.one_of(VALUES, OBJECTS, st.builds(lambda runs, more: {**more, "ran": runs}, st.lists(RUNS), OBJECTS))
 

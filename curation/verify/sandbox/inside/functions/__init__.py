@@ -1,5 +1,5 @@
-"""What judges functions inside boxes: `curation.verify.programs.functions` sends it as text, `values` before `callee`
-or `caller`, and it runs there as a program.
+"""Judges functions inside boxes: `curation.verify.programs.functions` sends `values` with `callee` or `caller` as a
+program's text.
 
-Only `values` is also imported by the judge. Nothing here may import anything but the standard library and `values`.
+The judge imports only `values`. Modules here may import only the standard library and `values`.
 """

@@ -1,10 +1,10 @@
-"""In the box of a judged function: load the submission, make the requested calls, send back the results.
+"""Loads a submission in its box, makes the requested calls, and returns the results.
 
-It holds no secret and no expected value: a submission could forge only its own return value, which it chooses anyhow.
+The box has no secret and no expected value: a submission could forge only its own return value.
 
-Standard input holds ``{"code", "setup", "entry", "calls": [[name, args, kwargs], …]}``; one line goes out per call, as
-soon as it has returned: ``{"value"}`` or ``{"error"}``, with ``{"args"}`` if the call changed its arguments. The first
-line states whether the code could be loaded. What the submission prints goes to standard error.
+Standard input is ``{"code", "setup", "entry", "calls": [[name, args, kwargs], …]}``. The first line out states whether
+the code could be loaded; then there is one per call as it returns: ``{"value"}`` or ``{"error"}``, with ``{"args"}`` if
+the call changed its arguments. What the submission prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .values import NotData, decode, encode
 
 
 def main_callee() -> None:
-    """Answer the request on standard input. Ends the process: nothing that the submission left runs afterwards."""
+    """Answer the request on standard input and end the process, so that nothing of the submission runs afterwards."""
     leave = os._exit
     write = os.write
     channel = os.dup(1)
@@ -31,7 +31,7 @@ def main_callee() -> None:
     sys.setrecursionlimit(10_000)
     random.seed(0)
 
-    def say(line: dict[str, object]) -> None:
+    def send(line: dict[str, object]) -> None:
         data = json.dumps(line).encode() + b"\n"
         while data:
             data = data[write(channel, data) :]
@@ -42,13 +42,13 @@ def main_callee() -> None:
         try:
             code = compile(text, f"{name}.py", "exec")
         except (SyntaxError, ValueError) as error:
-            say({"syntax": f"{type(error).__name__}: {error}"})
+            send({"syntax": f"{type(error).__name__}: {error}"})
             leave(0)
             return
         exec(code, module.__dict__)
-    say({"loaded": True})
+    send({"loaded": True})
     for name, args, kwargs in request["calls"]:
-        say(_answer(module, name, args, kwargs))
+        send(_answer(module, name, args, kwargs))
     leave(0)
 
 
@@ -61,7 +61,7 @@ def _answer(module: types.ModuleType, name: str, args: str, kwargs: str) -> dict
         answer: dict[str, object] = {"value": encode(value)}
     except NotData as error:
         return {"error": ["TypeError", f"it returned {error}"]}
-    except Exception as error:  # noqa: BLE001  the boundary of the judged function: whatever it raises is its result
+    except Exception as error:  # noqa: BLE001  what the judged function raises is its result
         return {"error": [_builtin_name(type(error)), str(error)[:500]]}
     try:
         after = encode(positional)

@@ -1,13 +1,13 @@
-"""In the box of a test program: run its assertions on results obtained in another box.
+"""Runs a test program's assertions on results from the submission's box.
 
-The judged function never comes here; calls of it are answered from a table of what it returned. A call that is not in
-the table is noted and answered with something unknown, whose every use abandons the statement. The next statements
-still run, so one pass gathers most calls. The caller fetches the noted calls and starts this again, until a pass meets
-nothing unknown. Only such a pass judges, or a failure met before anything unknown, or an unreadable result.
+Calls of the judged function are answered from a table of its results. A call that the table lacks is noted and returns
+an unknown, whose use abandons the statement; the next statements still run, so one pass gathers most calls. The judge
+obtains them and starts this again until a pass meets no unknown. Only such a pass judges, or a failure before any
+unknown, or an unreadable result.
 
-A name that neither the test program nor its setup defines is a function of the submission, as ``entry`` is.
+Names that neither the test program nor its setup defines are functions of the submission, like ``entry``.
 
-Standard input holds ``{"program", "setup", "entry", "results": {call: [line, …]}}``; one line goes out: ``{"passed"}``,
+Standard input is ``{"program", "setup", "entry", "results": {call: [line, …]}}``; one line goes out: ``{"passed"}``,
 ``{"failed"}`` or ``{"need": [[name, args, kwargs], …]}``.
 """
 
@@ -31,7 +31,7 @@ _SIMPLE = (ast.Assert, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)
 
 
 class _Unknown(BaseException):
-    """Something unknown was used."""
+    """An unknown was used."""
 
 
 class _Forged(BaseException):
@@ -51,7 +51,7 @@ _SOMETHING = _Something()
 
 
 class _Calls:
-    """The table of results, and the calls that it lacks."""
+    """Answers calls from the table of results, and notes those that it lacks."""
 
     def __init__(self, results: dict[str, list[Any]]) -> None:
         self.results = results
@@ -72,8 +72,8 @@ class _Calls:
         value = None
         try:
             if "args" in line:
-                for mine, changed in zip(args, decode(line["args"]), strict=True):
-                    _overwrite(mine, changed)
+                for argument, changed in zip(args, decode(line["args"]), strict=True):
+                    _overwrite(argument, changed)
             if "error" not in line:
                 value = decode(line["value"])
         except (NotData, ValueError, TypeError) as error:
@@ -85,17 +85,17 @@ class _Calls:
         return value
 
 
-def _overwrite(mine: Any, changed: Any) -> None:
-    """Give an argument the content that the call left in it."""
-    if isinstance(mine, (list, bytearray)):
-        mine[:] = changed
-    elif isinstance(mine, (dict, set, collections.deque)):
-        mine.clear()
-        (mine.extend if isinstance(mine, collections.deque) else mine.update)(changed)
+def _overwrite(argument: Any, changed: Any) -> None:
+    """Give an argument its content after the call."""
+    if isinstance(argument, (list, bytearray)):
+        argument[:] = changed
+    elif isinstance(argument, (dict, set, collections.deque)):
+        argument.clear()
+        (argument.extend if isinstance(argument, collections.deque) else argument.update)(changed)
 
 
 class _Patient(ast.NodeTransformer):
-    """Lets each simple statement be abandoned alone; the names it would bind become unknown."""
+    """Lets each simple statement be abandoned; the names that it binds become unknown."""
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         node = super().generic_visit(node)
@@ -118,7 +118,7 @@ class _Judge:
         self.calls = calls
 
     def abandoned(self, why: BaseException) -> None:
-        """Go on after a statement only if something unknown may be the cause."""
+        """Raise an error again unless an unknown may be its cause."""
         if not self.calls.unknown:
             raise why
 
@@ -168,7 +168,7 @@ def main_caller() -> None:
         line = {word: f"the test program passes {error}, which cannot go into another box"}
     except NotData as error:
         line = {"broken": f"the test program passes {error}, which cannot go into another box"}
-    except Exception as error:  # noqa: BLE001  the boundary of the test program: what it raises is its verdict
+    except Exception as error:  # noqa: BLE001  what the test program raises is its verdict
         line = {"failed": f"{type(error).__name__}: {str(error)[:200]} ({_where(error)})"}
     if calls.unknown and "broken" not in line and not calls.forged:
         line = {"need": calls.need}
@@ -182,7 +182,7 @@ def _run(request: dict[str, Any], calls: _Calls) -> None:
     sys.modules["tests"] = module
     exec(compile(request["setup"], "setup.py", "exec"), space)
     tree = ast.parse(request["program"], "tests.py")
-    for part in ast.walk(tree):  # assertions lean on what solutions import
+    for part in ast.walk(tree):  # assertions use what solutions import
         if isinstance(part, ast.Name) and part.id in sys.stdlib_module_names and part.id not in space:
             space[part.id] = importlib.import_module(part.id)
     entry = request["entry"]
@@ -200,7 +200,7 @@ def _run(request: dict[str, Any], calls: _Calls) -> None:
 
 
 def _free_names(tree: ast.Module) -> set[str]:
-    """Return names that a test program uses but binds nowhere: further functions of the submission."""
+    """Return names that a test program uses but does not bind: functions of the submission."""
     used, bound = set[str](), set[str]()
     for part in ast.walk(tree):
         match part:

@@ -1,11 +1,11 @@
-"""Python values as plain data, which passes between a judged function and the comparison.
+"""Encodes Python values as plain data between a judged function and the comparison.
 
-A value becomes JSON; kinds that JSON lacks become an object ``{"t": kind, "v": …}``. Only data passes: an instance of a
-subclass becomes its base, so no comparison ever runs the program's own methods (``__eq__``, ``__lt__``, ``__hash__``
-…). Anything else (functions, modules, objects of the program's own classes) raises `NotData`.
+A value becomes JSON; kinds that JSON lacks become an object ``{"t": kind, "v": …}``. An instance of a subclass becomes
+its base, so no comparison runs the program's methods (``__eq__``, ``__hash__`` …). Anything else (functions, modules,
+objects of the program's classes) raises `NotData`.
 
-Invariants: ``decode(encode(value)) == value`` with the same types for the kinds listed; decoding builds plain values
-only and calls nothing that the text names.
+Invariants: ``decode(encode(value)) == value`` with the same types for the kinds listed; decoding builds only plain
+values and calls nothing that the text names.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-_DEEPEST = 150
+_MAX_DEPTH = 150
 
 
 class NotData(Exception):
@@ -45,13 +45,13 @@ def decode(text: str | bytes) -> Any:
 
 
 def _plain(value: object, depth: int) -> object:
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         raise TooDeep("a value nested too deep, or within itself")
     if value is None or value is True or value is False:
         return value
-    for kind, word in _KINDS.items():
+    for kind, encoder in _ENCODERS.items():
         if isinstance(value, kind):
-            return word(value, depth + 1)
+            return encoder(value, depth + 1)
     if isinstance(value, Iterator):
         return {"t": "iterator", "v": [_plain(item, depth + 1) for item, _ in zip(value, range(10**6))]}  # noqa: B905
     tolist = getattr(value, "tolist", None)  # numpy's scalars and arrays
@@ -73,7 +73,7 @@ def _pairs(kind: str, value: Any, depth: int) -> object:
     return {"t": kind, "v": [[_plain(key, depth), _plain(item, depth)] for key, item in dict.items(value)]}
 
 
-_KINDS: dict[type, Callable[[Any, int], object]] = {
+_ENCODERS: dict[type, Callable[[Any, int], object]] = {
     int: _whole,
     float: lambda value, _: float.__float__(value),
     str: lambda value, _: str.__str__(value),
@@ -99,7 +99,7 @@ _KINDS: dict[type, Callable[[Any, int], object]] = {
     type({}.items()): lambda value, depth: _items("items", value, depth),
 }
 
-_BUILD: dict[str, Callable[[Any], Any]] = {
+_DECODERS: dict[str, Callable[[Any], Any]] = {
     "int": lambda inner: int(inner, 16),
     "tuple": lambda inner: tuple(map(_value, inner)),
     "dict": lambda inner: {_value(key): _value(item) for key, item in inner},
@@ -128,5 +128,5 @@ def _value(plain: Any) -> Any:
     if isinstance(plain, list):
         return [_value(item) for item in plain]
     if isinstance(plain, dict):
-        return _BUILD[plain["t"]](plain["v"])
+        return _DECODERS[plain["t"]](plain["v"])
     return plain
