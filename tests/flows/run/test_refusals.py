@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from curation.difficulty.sampling import SamplingProgress
 from curation.records import problem_id
-from flows.run.sampling_session import progress_phrase
 from tests.curation.policies.test_endpoint import StandIn
 from tests.flows.conftest import Tiny, goldilocks, published, recipe_with, stamps, write_jsonl
+from tests.flows.run.folders import card, contents, run
 from tests.patience import patient
 
 RECIPE = recipe_with(
@@ -50,105 +49,77 @@ def poisoned(tmp_path: Path) -> Iterator[Tiny]:
     server.stop()
 
 
-def data_of(run: Tiny) -> dict[str, bytes]:
-    """The published rows, byte for byte."""
-    return {path.name: path.read_bytes() for path in (run.folder / "curated" / "data").glob("*.parquet")}
-
-
 @pytest.mark.slow
 def test_one_poisoned_prompt_is_set_aside_and_asked_again(poisoned: Tiny, tmp_path: Path) -> None:
-    status = 400
-    says(tmp_path, {POISONED: status})
-    first = poisoned.run()
-    assert first.status == 0, first.err
+    folder = poisoned.folder
+    says(tmp_path, {POISONED: 400})
+    first = run(poisoned.recipe, folder)
     assert "sampling_failed 1" in first.out
     assert "problems that the model's servers refused: 1; the next run tries them again (retry 1 of 2)" in first.out
-    (row,) = published(poisoned.folder, "dropped").filter(reason="sampling_failed").iter_rows(named=True)
+    (row,) = published(folder, "dropped").filter(reason="sampling_failed").iter_rows(named=True)
     assert row["statement"] == POISONED
-    assert row["evidence"].startswith(f"attempt 0 was refused ({status}): ")
-    assert f"{status} the prompt is poisoned" in row["evidence"]
-    assert "sampling_failed" in goldilocks("status", poisoned.folder).out
-    assert "the prompt is poisoned" in goldilocks("explain", poisoned.folder, problem_id(POISONED)).out
-    assert "refused by the model's servers" in (poisoned.folder / "curated" / "README.md").read_text()
-    assert published(poisoned.folder, "data").height == 5
-    (noted,) = (poisoned.folder / "attempts").glob("*/refused.jsonl")
-    assert json.loads(noted.read_text().splitlines()[0])[:3] == [problem_id(POISONED), 0, str(status)]
+    assert row["evidence"].startswith("attempt 0 was refused (400): ")
+    assert "400 the prompt is poisoned" in row["evidence"]
+    assert "sampling_failed" in goldilocks("status", folder).out
+    assert "the prompt is poisoned" in goldilocks("explain", folder, problem_id(POISONED)).out
+    assert "refused by the model's servers" in card(folder)
+    assert published(folder, "data").height == 5
+    (noted,) = (folder / "attempts").glob("*/refused.jsonl")
+    assert json.loads(noted.read_text().splitlines()[0])[:3] == [problem_id(POISONED), 0, "400"]
+    assert json.loads((folder / "curated" / "asked.json").read_text())["prompt"] == "plain"
 
-    assert json.loads((poisoned.folder / "curated" / "asked.json").read_text())["prompt"] == "plain"
-
-    kept = stamps(poisoned.folder / "verdicts")
+    kept = stamps(folder / "verdicts")
     says(tmp_path, {})
-    second = poisoned.run()
-    assert second.status == 0, second.err
-    assert "sampling_failed" not in second.out
-    assert published(poisoned.folder, "data").height == 6
-    later = stamps(poisoned.folder / "verdicts")
+    assert "sampling_failed" not in run(poisoned.recipe, folder).out
+    later = stamps(folder / "verdicts")
     assert all(later[name] == stamp for name, stamp in kept.items() if "/verdicts/00001" in name)
-
-    untouched = Tiny(poisoned.recipe, tmp_path / "untouched")
-    assert untouched.run().status == 0
-    ours, theirs = (published(run.folder, "data").sort("id") for run in (poisoned, untouched))
+    run(poisoned.recipe, tmp_path / "untouched")
+    ours, theirs = (published(made, "data").sort("id") for made in (folder, tmp_path / "untouched"))
+    assert ours.height == 6
     assert ours.equals(theirs)
 
 
 @pytest.mark.slow
-def test_what_stays_refused_is_asked_by_so_many_runs_and_changes_nothing(poisoned: Tiny, tmp_path: Path) -> None:
+def test_what_stays_refused_is_asked_by_two_more_runs_and_changes_nothing(poisoned: Tiny, tmp_path: Path) -> None:
     says(tmp_path, {POISONED: 400})
-    assert poisoned.run().status == 0
-    before, journal = data_of(poisoned), tmp_path / "journal.jsonl"
-    asked = []
+    run(poisoned.recipe, poisoned.folder)
+    before, journal, asked = contents(poisoned.folder / "curated" / "data"), tmp_path / "journal.jsonl", []
     for _ in range(3):
-        start = len(journal.read_text().splitlines())
-        last = poisoned.run()
-        assert last.status == 0, last.err
-        asked.append(len(journal.read_text().splitlines()) - start)
-    assert [count > 0 for count in asked] == [True, True, False]
+        start = journal.stat().st_size
+        last = run(poisoned.recipe, poisoned.folder)
+        asked.append(journal.stat().st_size > start)
+    assert asked == [True, True, False]
     assert "no further run tries them again; another revision or decoding of the model asks anew" in last.out
-    assert data_of(poisoned) == before
+    assert contents(poisoned.folder / "curated" / "data") == before
 
 
 @pytest.mark.slow
 def test_too_many_refused_problems_end_the_run_with_counts_and_an_example(poisoned: Tiny, tmp_path: Path) -> None:
     says(tmp_path, {POISONED: 400, OTHER: 400})
-    for _ in range(2):  # again at a restart
+    for counts in ("2", "1, 1 before"):  # again at a restart
         ended = poisoned.run()
         assert ended.status == 1
         sentence = ended.err.splitlines()[-1]
-        assert re.search(
-            r"2 of 6 problems were refused \(400 (2|1, 1 before)\), more than stage1.sampling.max_failed = 0.01",
-            sentence,
-        )
+        refused = rf"2 of 6 problems were refused \(400 (2|{counts})\), more than stage1.sampling.max_failed = 0.01"
+        assert re.search(refused, sentence)
         assert "400 the prompt is poisoned. Fix the cause or raise stage1.sampling.max_failed" in sentence
-    allowed = poisoned.run("stage1.sampling.max_failed=0.5")
-    assert allowed.status == 0, allowed.err
+    allowed = run(poisoned.recipe, poisoned.folder, "stage1.sampling.max_failed=0.5")
     assert "sampling_failed 2" in allowed.out
-    refused = poisoned.run("stage1.sampling.max_failed=0")
-    assert refused.status == 1
-    assert "max_failed = 0 allows (0)" in refused.err
+    assert "max_failed = 0 allows (0)" in poisoned.run("stage1.sampling.max_failed=0").err
 
 
 @pytest.mark.slow
 def test_votes_of_a_model_are_refused_and_asked_again_too(poisoned: Tiny, tmp_path: Path) -> None:
-    policy = RECIPE.partition("[models.student]")[2].replace("URL", poisoned.recipe.read_text().split('"')[-2])
+    model = poisoned.recipe.read_text().partition("[models.student]")[2]
     with poisoned.recipe.open("a") as recipe:
-        recipe.write(f'\n[questions.premises]\nmodel = "voter"\n\n[models.voter]{policy}')
+        recipe.write(f'\n[questions.premises]\nmodel = "voter"\n\n[models.voter]{model}')
     says(tmp_path, {POISONED: 400})
-    first = poisoned.run()
-    assert first.status == 0, first.err
+    first = run(poisoned.recipe, poisoned.folder)
     assert "Premises by votes: problems that the model's servers refused: 1; the next run tries them" in first.out
     says(tmp_path, {})
-    second = poisoned.run()
-    assert second.status == 0, second.err
-    assert "refused" not in second.out
+    assert "refused" not in run(poisoned.recipe, poisoned.folder).out
     assert published(poisoned.folder, "data").height == 6
     says(tmp_path, {POISONED: 400, OTHER: 400})
-    ended = Tiny(poisoned.recipe, tmp_path / "other").run()
+    ended = goldilocks("run", poisoned.recipe, "--out", tmp_path / "other")
     assert ended.status == 1
     assert "(400 2), more than stage1.sampling.max_failed = 0.01 allows (1)" in ended.err
-
-
-def test_refusals_for_now_are_shown_while_a_run_samples() -> None:
-    servers = {"busy": 2, "failed": 1, "asked_again": 3, "latency_s": 0.25}
-    phrase = progress_phrase(SamplingProgress(in_flight=5, servers=servers))
-    assert "5 in flight at 0.25 s, asked again 3 (429: 2, 5xx: 1)" in phrase
-    assert "in flight" not in progress_phrase(SamplingProgress(in_flight=5))

@@ -1,14 +1,20 @@
-"""A run's folder: whose it is, also after settings were renamed."""
+"""A run's folder: whose it is, its history, what happens if a byte of it changes, and its mirror."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from curation.records import ConfigError, StoreError
+from curation.storage.locks import lock_folder
+from curation.storage.mirror import Mirror
+from flows.run.history import FILE, last_command, recorded
 from flows.run.run_folder import new_run, open_run
+from tests.flows.conftest import Tiny, goldilocks, refusal, stamps
+from tests.flows.run.folders import card, contents, run
 
 
 def test_a_folder_of_before_a_renaming_is_still_that_of_its_recipe(tiny_recipe: Path, tmp_path: Path) -> None:
@@ -34,3 +40,150 @@ def test_a_folder_of_before_a_renaming_is_still_that_of_its_recipe(tiny_recipe: 
     file.write_text("{}")
     with pytest.raises(StoreError, match="is damaged"):
         run.check_owner()
+
+
+# --- history ---------------------------------------------------------------------------------------------------------
+
+
+def lines(folder: Path) -> list[dict[str, object]]:
+    return [json.loads(text) for text in (folder / FILE).read_text().splitlines()]
+
+
+def test_every_stage_that_worked_has_a_line(tiny_run: Tiny) -> None:
+    first, *stages, last = lines(tiny_run.folder)
+    assert (first["command"], first["state"]) == ("run", "begun")
+    assert [line["stage"] for line in stages][:3] == ["sources", "statements", "references"]
+    assert stages[0]["in"] == stages[0]["kept"] == 11
+    assert (last["command"], last["state"], last["reused"]) == ("run", "finished", 0)
+
+
+def test_a_failure_is_written_with_its_sentence(tmp_path: Path) -> None:
+    with pytest.raises(StoreError), recorded(tmp_path, "refresh"):
+        raise StoreError("the disk is full")
+    assert lines(tmp_path)[-1]["error"] == "StoreError: the disk is full"
+    last = str(last_command(tmp_path))
+    assert last.startswith("last `refresh`: begun ")
+    assert last.endswith("; StoreError: the disk is full")
+
+
+def test_a_command_without_an_end_is_named_and_a_cut_line_is_no_obstacle(tmp_path: Path) -> None:
+    assert last_command(tmp_path) is None
+    (tmp_path / FILE).write_text('{"at": 0, "command": "run", "state": "begun"}\n{"at": 1, "sta')
+    assert str(last_command(tmp_path)).endswith(", killed before it ended")
+    with lock_folder(tmp_path):
+        assert str(last_command(tmp_path)).endswith(", still running")
+
+
+# --- damage ----------------------------------------------------------------------------------------------------------
+
+
+def flip(file: Path) -> Path:
+    """Change one bit in the middle of a file; its size stays."""
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    return file
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("damaged", "removed"),
+    [
+        ("stages/01-sources/kept/00001.parquet", "stages/02-statements"),
+        ("stages/01-sources/DONE.json", ""),
+        ("attempts/*/part-*.parquet", "verdicts"),
+        ("decisions/stage2/*/decisions/00000.parquet", "curated"),
+        ("run.json", ""),
+    ],
+)
+def test_what_a_run_builds_on_is_named_and_made_again(tiny_copy: Tiny, damaged: str, removed: str) -> None:
+    folder = tiny_copy.folder
+    whole = contents(folder / "curated")
+    file = flip(max(folder.glob(damaged), key=lambda path: path.stat().st_size))  # one with rows
+    if removed:
+        shutil.rmtree(folder / removed)
+    ended = tiny_copy.run()
+    sentence = ended.err.splitlines()[-1]
+    assert (ended.status, sentence.startswith(f"goldilocks: {file} is damaged")) == (1, True)
+    assert "delete it and run" in sentence or f"delete {file} and run" in sentence
+    file.unlink()
+    run(tiny_copy.recipe, folder)
+    assert contents(folder / "curated") == whole
+
+
+@pytest.mark.slow
+def test_a_damaged_set_is_not_sent_and_is_written_again(tiny_copy: Tiny) -> None:
+    curated = tiny_copy.folder / "curated"
+    whole = contents(curated)
+    for name in ("data/train-00000-of-00001.parquet", "receipt.json", ".published.json"):
+        file = flip(curated / name)
+        is_mark = name == ".published.json"
+        why = f"{file} is damaged" if is_mark else f"{file} is not what was published"
+        assert why in refusal("publish", tiny_copy.folder, "--to", "me/tiny")
+        again = run(tiny_copy.recipe, tiny_copy.folder)
+        assert is_mark or f"{why}; the set is written again" in again.err
+        assert contents(curated) == whole
+
+
+def test_what_is_not_read_does_not_stop_a_run_and_a_changed_column_name_is_named_where_rows_are_looked_up(
+    tiny_copy: Tiny,
+) -> None:
+    stages = tiny_copy.folder / "stages"
+    flip(stages / "01-sources" / "kept" / "00000.parquet")
+    before = stamps(stages)
+    run(tiny_copy.recipe, tiny_copy.folder)
+    assert stamps(stages) == before
+    file = stages / "06-near-dedup" / "dropped" / "00002.parquet"
+    file.write_bytes(file.read_bytes().replace(b"domain", b"d\x7fmain"))
+    ended = goldilocks("explain", tiny_copy.folder, tiny_copy.table("data")["id"][0])
+    assert (ended.status, ended.err.startswith(f"goldilocks: {file} is damaged")) == (1, True)
+
+
+# --- mirror ----------------------------------------------------------------------------------------------------------
+
+
+def mirrored_set(there: Path) -> dict[str, bytes]:
+    """The set that the mirror's pointer names, whose mark must be there."""
+    name = json.loads((there / "curated.json").read_text())["newest"]
+    mark = json.loads((there / "curated" / f"{name}.json").read_text())
+    return {file: (there / "curated" / name / file).read_bytes() for file in mark["files"]}
+
+
+def test_a_run_is_copied_and_what_is_missing_there_is_completed(tiny_copy: Tiny, tmp_path: Path) -> None:
+    folder, there = tiny_copy.folder, tmp_path / "there"
+    before = contents(folder / "curated")
+    run(tiny_copy.recipe, folder, f"storage.mirror={there}")
+    assert contents(folder / "curated") == mirrored_set(there) == before
+    assert (there / "history.jsonl").read_bytes() == (folder / "history.jsonl").read_bytes()
+    assert str(there) not in card(folder)
+    (name,) = (path.stem for path in (there / "curated").glob("*.json"))
+    (there / "curated" / f"{name}.json").unlink()  # killed before the mark
+    (there / "curated" / name / "README.md").write_text("half")
+    run(tiny_copy.recipe, folder, f"storage.mirror={there}")
+    assert mirrored_set(there) == before
+
+
+def test_a_mirror_that_cannot_be_written_is_refused_before_anything_runs(tiny_recipe: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    place = f"storage.mirror={tmp_path / 'file' / 'under'}"
+    why = refusal("run", tiny_recipe, "--out", tmp_path / "out", "--set", place)
+    assert f"storage.mirror = '{tmp_path / 'file' / 'under'}'" in why
+    assert not (tmp_path / "out" / "stages").exists()
+
+
+def test_a_mirror_that_goes_away_ends_the_run_at_its_end_only(
+    tiny_copy: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(mirror: Mirror, *_: object) -> None:
+        with mirror._errors():
+            raise PermissionError("denied")
+
+    mirror = f"storage.mirror={tmp_path / 'there'}"
+    with monkeypatch.context() as patch:
+        patch.setattr(Mirror, "copy_folders", fails)
+        ended = tiny_copy.run(mirror)
+    assert ended.status == 1
+    assert "may not be used with this machine's credentials (denied)" in ended.err
+    assert (tiny_copy.folder / "curated" / "README.md").exists()
+    run(tiny_copy.recipe, tiny_copy.folder, mirror)
+    assert mirrored_set(tmp_path / "there") == contents(tiny_copy.folder / "curated")
