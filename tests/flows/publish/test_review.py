@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 from curation.publish.review import DISPUTE
 from curation.records import problem_id
-from tests.flows.conftest import TINY, Tiny, goldilocks, published, refusal
+from tests.flows.conftest import TINY, Tiny, goldilocks, published, refusal, write_tiny
+from tests.flows.run.folders import run
 
 
 def name_of(key: str) -> str:
@@ -90,3 +92,26 @@ def test_a_verdict_that_cannot_be_meant_is_refused(tiny_copy: Tiny) -> None:
     ):
         assert why in refusal("review", tiny_copy.folder, *arguments)
     assert not (tiny_copy.folder / "review.jsonl").exists()
+
+
+@pytest.mark.slow
+def test_a_needed_rewriting_that_nothing_proves_goes_to_the_disputes(tmp_path: Path) -> None:
+    recipe = write_tiny(tmp_path / "in")
+    problems, out = tmp_path / "in" / "problems.jsonl", tmp_path / "run"
+    spoiled = problems.read_text().replace('"final": "221"', r'"final": "221 \\\\ \\end{array}"')
+    assert spoiled != problems.read_text()
+    problems.write_text(spoiled)
+    run(recipe, out)
+    dropped = published(out, "dropped").filter(reason="unproven_rewriting")
+    assert dropped.select("stage", "answer").rows() == [("references", r"221 \\ \end{array}")]
+    (dispute,) = published(out, "disputed").filter(kind="unproven_rewriting").rows(named=True)
+    assert dispute["references"] == [r"221 \\ \end{array}", "221"]
+    why = "without its layout it would be 221"
+    assert why in dispute["evidence"]
+    assert "unproven_rewriting" in goldilocks("status", out).out
+    assert why in goldilocks("explain", out, dispute["id"]).out
+    assert "references that the verifier reads only without their layout" in goldilocks("review", out).out
+    assert goldilocks("review", out, "--accept", dispute["id"], "--answer", "221").status == 0
+    run(recipe, out)
+    assert "What is 13 times 17?" in published(out, "data")["statement"].to_list()
+    assert published(out, "disputed").filter(kind="unproven_rewriting").is_empty()

@@ -14,8 +14,8 @@ from curation.records import ConfigError
 from curation.storage.stages import read_table
 from flows.pipelines.by_recipe import CURATE_CODE, check_inputs
 from flows.run.pipeline import run_stage
-from flows.run.run_folder import new_run
-from flows.run.stage import Results
+from flows.run.run_folder import Run, new_run
+from flows.run.stage import Results, StageResult
 from flows.stages.questions import OVERLAPS
 from tests.flows.conftest import stamps, write_jsonl
 from tests.flows.stages.conftest import asks_judge
@@ -65,60 +65,54 @@ def row(text: str) -> dict[str, object]:
     return {"text": text, "tests": tests, "solutions": ["print(1)"]}
 
 
-def votes(text: str, *said: str) -> list[dict[str, str]]:
-    request = overlap_request(text, EXAM, "en", "code")
-    return [{"question": request.statement, "text": f"I compared them.\nVERDICT: {word}"} for word in said]
-
-
-def filtered(folder: Path, *settings: str) -> Results:
-    """Run the code pipeline up to the votes on overlaps."""
-    run, results = new_run(folder / "recipe.toml", settings, folder / "run"), Results()
-    for stage in CURATE_CODE.stages_of(run):
-        results = results.plus(run_stage(stage, run, results))
-        if stage is OVERLAPS:
-            break
-    return results
-
-
-def dropped(results: Results) -> dict[int, str]:
-    table = read_table(results[OVERLAPS].folder, "dropped")
-    return dict(table.select("row", "evidence").iter_rows()) if table.width else {}
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(overlaps, "ASK_FROM", 0.35)  # lower, so that these rows are asked about
-    write_jsonl(tmp_path / "rows.jsonl", [row(text) for text in (SAME, ALIKE, *OTHERS)])
-    write_jsonl(tmp_path / "exam.jsonl", [{"task": EXAM}])
-    (tmp_path / "recipe.toml").write_text(RECIPE + asks_judge("overlaps"))
-    said = [
-        *votes(SAME, "SAME", "DIFFERENT", "SAME"),
-        *votes(ALIKE, "DIFFERENT", "DIFFERENT", "SAME"),
-    ]
-    write_jsonl(tmp_path / "votes.jsonl", said)
-    return tmp_path
+def votes(text: str, *words: str) -> list[dict[str, str]]:
+    asked = overlap_request(text, EXAM, "en", "code").statement
+    return [{"question": asked, "text": f"I compared them.\nVERDICT: {word}"} for word in words]
 
 
 @pytest.mark.slow
-def test_what_enough_votes_call_the_same_leaves_and_a_threshold_asks_nothing(folder: Path) -> None:
-    results = filtered(folder)
-    found = dropped(results)
+def test_what_enough_votes_call_the_same_leaves_and_a_threshold_asks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overlaps, "ASK_FROM", 0.35)  # lower, so that these rows are asked about
+    write_jsonl(tmp_path / "rows.jsonl", [row(text) for text in (SAME, ALIKE, *OTHERS)])
+    write_jsonl(tmp_path / "exam.jsonl", [{"task": EXAM}])
+    recorded = [*votes(SAME, "SAME", "DIFFERENT", "SAME"), *votes(ALIKE, "DIFFERENT", "DIFFERENT", "SAME")]
+    write_jsonl(tmp_path / "votes.jsonl", recorded)
+    (tmp_path / "recipe.toml").write_text(RECIPE + asks_judge("overlaps"))
+
+    def run_of(*settings: str) -> Run:
+        return new_run(tmp_path / "recipe.toml", settings, tmp_path / "run")
+
+    def voted(*settings: str) -> StageResult:
+        """Run the code pipeline up to the votes on overlaps."""
+        run, results = run_of(*settings), Results()
+        for stage in CURATE_CODE.stages_of(run):
+            results = results.plus(run_stage(stage, run, results))
+            if stage is OVERLAPS:
+                break
+        return results[OVERLAPS]
+
+    def dropped(stage: StageResult) -> dict[int, str]:
+        table = read_table(stage.folder, "dropped")
+        return dict(table.select("row", "evidence").iter_rows()) if table.width else {}
+
+    first = voted()
+    found = dropped(first)
     assert list(found) == [0]
     assert found[0].startswith("2 of 3 votes: same, row 0 of exam, score 0.")
-    asked = read_table(results[OVERLAPS].folder, "votes")
-    assert asked.select("at", "same", "different").rows() == [(0, 2, 1), (1, 1, 2)]
-    assert results[OVERLAPS].manifest.kept + len(found) == 2 + len(OTHERS)
-    before = stamps(folder / "run" / "attempts")
-    assert dropped(filtered(folder, "questions.overlaps.threshold=0.7")) == {}
-    assert list(dropped(filtered(folder, "questions.overlaps.threshold=0.3"))) == [0, 1]
-    assert stamps(folder / "run" / "attempts") == before
-    write_jsonl(folder / "rows.jsonl", [row(text) for text in (f"Task 3. {EXAM}", ALIKE, *OTHERS)])
-    results = filtered(folder)
-    assert 0 not in read_table(results[OVERLAPS].folder, "kept")["row"]  # by its scores
-    assert read_table(results[OVERLAPS].folder, "votes")["at"].unique().to_list() == [0]  # ALIKE
-    run = new_run(folder / "recipe.toml", ['questions.premises.model="judge"'], folder / "run")
+    assert read_table(first.folder, "votes").select("at", "same", "different").rows() == [(0, 2, 1), (1, 1, 2)]
+    assert first.manifest.kept + len(found) == 2 + len(OTHERS)
+    before = stamps(tmp_path / "run" / "attempts")
+    assert dropped(voted("questions.overlaps.threshold=0.7")) == {}
+    assert list(dropped(voted("questions.overlaps.threshold=0.3"))) == [0, 1]
+    assert stamps(tmp_path / "run" / "attempts") == before
+    write_jsonl(tmp_path / "rows.jsonl", [row(text) for text in (f"Task 3. {EXAM}", ALIKE, *OTHERS)])
+    again = voted()
+    assert 0 not in read_table(again.folder, "kept")["row"], "by its scores"
+    assert read_table(again.folder, "votes")["at"].unique().to_list() == [0], "the other is asked about"
     with pytest.raises(ConfigError, match=r"questions.premises: no stage of `curate-code` asks it"):
-        check_inputs(run)
+        check_inputs(run_of('questions.premises.model="judge"'))
 
 
 def test_a_template_is_another_problem_and_is_not_asked_about() -> None:

@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 from tests.flows.conftest import published, recipe_with, tries, write_jsonl
-from tests.flows.stages.conftest import asks_judge, run
+from tests.flows.run.folders import run
+from tests.flows.stages.conftest import asks_judge
 
 SUM, PRODUCT, BAGS, AGES, TRAIN, ROPE = (
     "What is 17 + 25?",
@@ -59,25 +60,23 @@ def test_a_variant_that_is_proven_and_of_the_right_difficulty_enters_and_others_
     inputs: tuple[Path, Path],
 ) -> None:
     rows = published(inputs[1], "data")
-    variant = rows.row(by_predicate=pl.col("statement") == COINS, named=True)
-    original = rows.row(by_predicate=pl.col("statement") == SUM, named=True)
+    assert rows.height == len(ANSWERS) + 1
+    at = rows["statement"].to_list().index(COINS)
+    original, variant = rows.row(at - 1, named=True), rows.row(at, named=True)
     meta = json.loads(variant["meta"])
-    assert rows["statement"].to_list().index(COINS) == rows["statement"].to_list().index(SUM) + 1
-    assert meta["variant_of"] == original["id"]
+    assert (original["statement"], meta["variant_of"]) == (SUM, original["id"])
     assert meta["variant"]["own_answer"] == "correct"
     assert (variant["correct"], variant["judged"], variant["pass_rate"]) == (1, 4, 0.25)
-    same = ("answer", "license", "source")
-    assert [variant[name] for name in same] == [original[name] for name in same]
-    assert rows.height == len(ANSWERS) + 1
+    assert all(variant[name] == original[name] for name in ("answer", "license", "source"))
     dropped = pl.read_parquet(inputs[1] / "stages" / "10-variants" / "dropped" / "*.parquet")
     assert set(dropped["reason"]) == {"no_variant"}
     why = dict(dropped.select("statement", "evidence").iter_rows())
+    assert set(why) == set(ANSWERS) - {SUM}
     assert why[PRODUCT].startswith("its pass rate is out of the band: 0 of 4")
     assert why[BAGS].startswith("a near duplicate")
     assert why[AGES].endswith("are the reference: 2 of 4")
     assert why[TRAIN] == "no variant"
     assert why[ROPE] == "overlaps with a benchmark: exam"
-    assert set(why) == set(ANSWERS) - {SUM}
 
 
 def test_a_killed_run_ends_in_the_same_rows(
