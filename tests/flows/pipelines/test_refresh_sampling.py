@@ -93,7 +93,7 @@ def test_what_was_never_solved_comes_back_without_a_share_for_it(tiers: Tiny, tm
     assert sum(before[name] == "never_solved" for name in inside) > 10
 
 
-# --- levels of made rows ----------------------------------------------------------------------------------------------
+# --- levels of made rows ---------------------------------------------------------------------------------------------
 
 ROWS = 30
 OLD = {1: 0.95, 2: 0.5, 3: 0.1, 4: 0.0}

@@ -23,15 +23,7 @@ from flows.run.recipe import parse_recipe
 from flows.run.run_folder import new_run
 from tests.benchmarks.bench_crash import write_recipe
 from tests.flows.conftest import OPTIONAL, ROOT, STAGES, TINY, Tiny, goldilocks
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def first_id(run: Tiny) -> str:
-    (kept,) = (run.folder / "stages").glob("*-export/kept/00000.parquet")
-    return str(pl.read_parquet(kept)["id"][0])
+from tests.flows.run.folders import card, contents, run
 
 
 def test_polars_and_datasets_read_the_folder_as_it_is(tiny_run: Tiny, tmp_path: Path) -> None:
@@ -46,56 +38,54 @@ def test_polars_and_datasets_read_the_folder_as_it_is(tiny_run: Tiny, tmp_path: 
     assert list(found) == ["train"]
     assert found["train"].column_names == CURATED.names()
     assert found["train"]["id"][:] == data["id"].to_list()
-    for name, content in files(tiny_run.folder / "curated").items():
+    for name, content in contents(tiny_run.folder / "curated").items():
         assert str(tiny_run.folder.parent).encode() not in content, name
     other = shutil.copytree(tiny_run.folder / "curated", tmp_path / "other" / "curated")
     table = data.head(2)  # another set in a folder of the same name
     (path,) = (other / "data").glob("*.parquet")
     table.write_parquet(path)
-    card = (other / "README.md").read_text()
-    was = yaml.safe_load(card.split("---\n")[1])["configs"][0]["description"]
-    (other / "README.md").write_text(card.replace(was, f"rows {rows_digest(table.lazy())}"))
+    text = (other / "README.md").read_text()
+    was = yaml.safe_load(text.split("---\n")[1])["configs"][0]["description"]
+    (other / "README.md").write_text(text.replace(was, f"rows {rows_digest(table.lazy())}"))
     assert datasets.load_dataset(str(other), cache_dir=str(tmp_path))["train"].num_rows == 2
 
 
 def test_the_card_agrees_with_the_tables(tiny_run: Tiny) -> None:
-    curated = tiny_run.folder / "curated"
-    card = (curated / "README.md").read_text(encoding="utf-8")
-    head = yaml.safe_load(card.split("---\n")[1])
-    assert head["configs"][0]["data_files"]
+    text = card(tiny_run.folder)
+    assert yaml.safe_load(text.split("---\n")[1])["configs"][0]["data_files"]
     for name, title in ((stage.name, stage.title) for stage in STAGES.values()):
         if not name.endswith((".attempts", ".verdicts", ".label_trust")) and name not in OPTIONAL:
-            assert f"| {title[0]}{title[1:]} |" in card
-    assert "weak@1" in card
-    assert "strong@1" in card
-    assert "shard_rows = 3" in card
-    for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", card):
-        assert (curated / link).exists()
+            assert f"| {title[0]}{title[1:]} |" in text
+    for part in ("weak@1", "strong@1", "shard_rows = 3"):
+        assert part in text
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", text):
+        assert (tiny_run.folder / "curated" / link).exists()
 
 
 @pytest.mark.slow
 def test_a_set_that_was_cut_short_or_damaged_is_published_again_in_the_same_bytes(tiny_copy: Tiny) -> None:
     curated, aside = tiny_copy.folder / "curated", tiny_copy.folder / ".aside-curated"
-    before = files(curated)
+    before = contents(curated)
     curated.rename(aside)
     (aside / "data" / "left-over.parquet").write_bytes(b"half")
-    assert "in the curated set" in goldilocks("explain", tiny_copy.folder, first_id(tiny_copy)).out
-    assert tiny_copy.run().status == 0
-    assert files(curated) == before
+    (kept,) = (tiny_copy.folder / "stages").glob("*-export/kept/00000.parquet")
+    assert "in the curated set" in goldilocks("explain", tiny_copy.folder, pl.read_parquet(kept)["id"][0]).out
+    run(tiny_copy.recipe, tiny_copy.folder)
+    assert contents(curated) == before
     assert not aside.exists()
     for names in (("data/*.parquet", "dropped/*.parquet", "README.md"), (".published.json",)):
         for name in names:
             (damaged,) = curated.glob(name)
             damaged.write_bytes(damaged.read_bytes()[:100])
         assert goldilocks("status", tiny_copy.folder).status == 0
-        assert tiny_copy.run().status == 0
-        assert files(curated) == before
+        run(tiny_copy.recipe, tiny_copy.folder)
+        assert contents(curated) == before
 
 
 @pytest.mark.slow
 def test_large_shards_and_small_ones_publish_the_same_rows(tiny_run: Tiny, tmp_path: Path) -> None:
     other = Tiny(tiny_run.recipe, tmp_path / "run")
-    assert other.run("shard_rows=1000").status == 0
+    run(other.recipe, other.folder, "shard_rows=1000")
     for table in ("data", "dropped"):
         assert other.table(table).sort("row").equals(tiny_run.table(table).sort("row"))
     assert other.table("data").height + other.table("dropped").height == len(TINY)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from curation.publish.review import DISPUTE
 from curation.records import problem_id
 from tests.flows.conftest import TINY, Tiny, goldilocks, published, refusal, write_tiny
-from tests.flows.run.folders import run
+from tests.flows.run.folders import card, run
 
 
 def name_of(key: str) -> str:
@@ -39,8 +38,7 @@ def test_the_queue_is_published_and_printed(tiny_run: Tiny) -> None:
     assert "2 disputed (conflicting_references 1, suspected_wrong_label 1); 0 problems settled by people" in text
     status = goldilocks("status", tiny_run.folder).out
     assert "disputed labels: conflicting_references 1, suspected_wrong_label 1" in status
-    card = (tiny_run.folder / "curated" / "README.md").read_text()
-    assert "| Copies of one problem with different references | 1 |" in card
+    assert "| Copies of one problem with different references | 1 |" in card(tiny_run.folder)
 
 
 @pytest.mark.slow
@@ -50,35 +48,35 @@ def test_accepted_references_go_on_and_rejected_problems_leave(tiny_copy: Tiny) 
     review(tiny_copy, "--accept", name_of("wrong label"), "--answer", "90")
     review(tiny_copy, "--reject", name_of("half"))
     assert "0 disputed; 3 problems settled by people" in review(tiny_copy)
-    assert tiny_copy.run().status == 0
+    run(tiny_copy.recipe, tiny_copy.folder)
     data, dropped = tiny_copy.table("data"), tiny_copy.table("dropped")
     assert data.height + dropped.height == read
-    right = data.filter(pl.col("id") == name_of("conflict 1"))
+    right = data.filter(id=name_of("conflict 1"))
     assert right.select("row", "answer", "raw_answer").rows() == [(8, "56", None)]
-    copy = dropped.filter(pl.col("id") == name_of("conflict 1"))
+    copy = dropped.filter(id=name_of("conflict 1"))
     assert copy.select("row", "answer", "raw_answer", "reason").rows() == [(9, "56", "before review: 54", "duplicate")]
-    mended = data.filter(pl.col("id") == name_of("wrong label"))
+    mended = data.filter(id=name_of("wrong label"))
     assert mended.select("answer", "raw_answer").rows() == [("90", "before review: 91")]
-    gone = dropped.filter(pl.col("id") == name_of("half"))
+    gone = dropped.filter(id=name_of("half"))
     assert gone["reason"].to_list() == ["rejected", "rejected"]
     assert published(tiny_copy.folder, "disputed").is_empty()
     assert "Review by people" in goldilocks("status", tiny_copy.folder).out
-    told = goldilocks("explain", tiny_copy.folder, name_of("half")).out
-    assert "Review by people: dropped row 0 of school, rejected" in told
+    explained = goldilocks("explain", tiny_copy.folder, name_of("half")).out
+    assert "Review by people: dropped row 0 of school, rejected" in explained
 
 
 @pytest.mark.slow
 def test_a_label_that_a_person_stands_by_is_not_suspected_again(tiny_copy: Tiny) -> None:
     name = name_of("wrong label")
     review(tiny_copy, "--accept", name, "--answer", "91")
-    assert tiny_copy.run().status == 0
-    kept = tiny_copy.table("data").filter(pl.col("id") == name)
+    run(tiny_copy.recipe, tiny_copy.folder)
+    kept = tiny_copy.table("data").filter(id=name)
     assert kept.select("answer", "raw_answer", "correct", "judged").rows() == [("91", None, 1, 4)]
-    assert tiny_copy.table("dropped").filter(pl.col("id") == name).is_empty()
+    assert tiny_copy.table("dropped").filter(id=name).is_empty()
     assert "1 of 4 correct" in goldilocks("explain", tiny_copy.folder, name).out
     review(tiny_copy, "--reject", name)
-    assert tiny_copy.run().status == 0
-    assert tiny_copy.table("data").filter(pl.col("id") == name).is_empty()
+    run(tiny_copy.recipe, tiny_copy.folder)
+    assert tiny_copy.table("data").filter(id=name).is_empty()
 
 
 def test_a_verdict_that_cannot_be_meant_is_refused(tiny_copy: Tiny) -> None:

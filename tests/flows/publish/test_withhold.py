@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +14,7 @@ from curation.records import SourceError
 from flows.pipelines.evaluate import trained_sets
 from flows.run.recipe import load_recipe
 from tests.flows.conftest import ROOT, goldilocks, published, refusal, write_jsonl
+from tests.flows.run.folders import run as finish
 from training.embedded_model.problems import Split
 from training.recipe import CuratedData
 from training.rollouts.tasks import load_tasks
@@ -63,8 +65,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_jsonl(home / "problems.jsonl", [*problems, copy])
     write_jsonl(home / "attempts.jsonl", attempts)
     (home / "withheld.toml").write_text(RECIPE)
-    said = goldilocks("run", home / "withheld.toml", "--out", home / "run")
-    assert said.status == 0, said.err
+    finish(home / "withheld.toml", home / "run")
     return home
 
 
@@ -79,11 +80,23 @@ def rows(folder: Path, table: str) -> pl.DataFrame:
     return pl.concat([pl.read_parquet(path) for path in sorted((folder / table).glob("*.parquet"))])
 
 
+def texts(folder: Path) -> Iterator[str]:
+    """The text of each file of a set."""
+    for path in filter(Path.is_file, folder.rglob("*")):
+        is_table = path.suffix == ".parquet"
+        yield pl.read_parquet(path).write_ndjson() if is_table else path.read_bytes().decode("utf-8", "replace")
+
+
 def send(run: Path) -> Path:
-    said = goldilocks("publish", run, "--to", "me/withheld")
-    assert said.status == 0, said.err
-    assert said.out.startswith(f"{run / 'public'} → me/withheld, tag v1")
+    sent = goldilocks("publish", run, "--to", "me/withheld")
+    assert sent.status == 0, sent.err
+    assert sent.out.startswith(f"{run / 'public'} → me/withheld, tag v1")
     return run / "public"
+
+
+def restore(public: Path, *options: str | Path) -> None:
+    restored = goldilocks("publish", "--restore", public, *options)
+    assert restored.status == 0, restored.err
 
 
 @pytest.mark.slow
@@ -99,82 +112,69 @@ def test_what_is_sent_has_no_withheld_text_in_any_file(run: Path) -> None:
     dropped = rows(public, "dropped").sort("row")
     assert dropped.select("row", "reason").rows() == [(5, "never_solved"), (8, "duplicate")]
     assert dropped["statement"].null_count() == 2
-    for path in public.rglob("*"):
-        text = path.read_bytes().decode("utf-8", "replace") if path.is_file() else ""
-        if path.suffix == ".parquet":
-            text = pl.read_parquet(path).write_ndjson()
+    for text in texts(public):
         for number in (12, 14, 15, 16):
-            assert f"What is {number} plus" not in text, path
-            assert f"Because of {number}" not in text, path
+            assert f"What is {number} plus" not in text
+            assert f"Because of {number}" not in text
     assert "3 problems and 2 dropped rows are here" in (public / "README.md").read_text()
     assert published(run, "data")["statement"].null_count() == 0
 
 
 @pytest.mark.slow
 def test_what_was_withheld_comes_back_as_it_was(run: Path, tmp_path: Path) -> None:
-    public = send(run)
+    public, elsewhere = send(run), tmp_path / "elsewhere.jsonl"
     refused = refusal("export", public, "--format", "trl", "--out", tmp_path / "trl")
     assert "has no statement; withheld texts are put back by `goldilocks publish DIR --restore`" in refused
-    elsewhere = tmp_path / "elsewhere.jsonl"
     (tmp_path / "problems.jsonl").rename(elsewhere)
-    said = goldilocks("publish", "--restore", public, "--source", f"school={elsewhere}")
-    assert said.status == 0, said.err
-    assert rows(public, "data").equals(published(run, "data"))
+    for _ in range(2):  # again, nothing changes
+        restore(public, "--source", f"school={elsewhere}")
+        assert rows(public, "data").equals(published(run, "data"))
     dropped = published(run, "dropped")
     assert rows(public, "dropped").drop("evidence").equals(dropped.drop("evidence"))
-    again = goldilocks("publish", "--restore", public, "--source", f"school={elsewhere}")
-    assert (again.status, rows(public, "data").equals(published(run, "data"))) == (0, True)  # nothing changes
-    assert "give the folder of the run" in refusal("publish", public, "--to", "me/withheld")
-    assert "nothing is withheld there" in refusal("publish", "--restore", run / "curated")
-    assert "the set has no such source; it has school" in refusal("publish", "--restore", public, "--source", "web=x")
-    assert "--source school: write NAME=PATH" in refusal("publish", "--restore", public, "--source", "school")
+    for options, message in (
+        ((public, "--to", "me/withheld"), "give the folder of the run"),
+        (("--restore", run / "curated"), "nothing is withheld there"),
+        (("--restore", public, "--source", "web=x"), "the set has no such source; it has school"),
+        (("--restore", public, "--source", "school"), "--source school: write NAME=PATH"),
+    ):
+        assert message in refusal("publish", *options)
 
 
-def test_a_source_that_changed_is_told_and_its_texts_stay_away(run: Path, tmp_path: Path) -> None:
-    public = send(run)
-    source = tmp_path / "problems.jsonl"
+def test_a_source_that_changed_is_named_and_its_texts_stay_away(run: Path, tmp_path: Path) -> None:
+    public, source = send(run), tmp_path / "problems.jsonl"
     source.write_text(source.read_text().replace('"Because of 14', '"As 14'))
-    said = goldilocks("publish", "--restore", public, "--from", tmp_path)
-    assert said.status == 1
-    assert "the texts of 1 rows are not what the set was made from" in said.err
-    assert "source school: row 3" in said.err
-    restored = rows(public, "data").sort("row").filter(pl.col("row") == 3)
+    ended = goldilocks("publish", "--restore", public, "--from", tmp_path)
+    assert ended.status == 1
+    assert "the texts of 1 rows are not what the set was made from" in ended.err
+    assert "source school: row 3" in ended.err
+    restored = rows(public, "data").filter(row=3)
     assert (restored["statement"].null_count(), restored["solution"].null_count()) == (0, 1)
 
 
 @pytest.mark.slow
 def test_a_code_set_is_sent_without_statements_and_given_tests_and_restored_whole(tmp_path: Path) -> None:
     """A few of the demo's programs, whose licence is withheld."""
-    code_run, public = tmp_path / "run", tmp_path / "run" / "public"
-    few = ["sources.0.limit=4", 'export.withhold=["Apache-2.0"]', "code.make_tests=false"]
-    changes = [word for change in few for word in ("--set", change)]
-    said = goldilocks("run", ROOT / "flows" / "recipes" / "demo_code.toml", "--out", code_run, *changes)
-    assert said.status == 0, said.err
-    said = goldilocks("publish", code_run, "--to", "me/programs")
-    assert said.status == 0, said.err
-    whole = published(code_run, "data")
-    statement = whole["raw_statement"][0]
-    for path in public.rglob("*"):
-        if path.is_file():
-            text = pl.read_parquet(path).write_ndjson() if path.suffix == ".parquet" else ""
-            assert json.dumps(statement)[1:60] not in (text or path.read_bytes().decode("utf-8", "replace")), path
+    folder, public, recipes = tmp_path / "run", tmp_path / "run" / "public", ROOT / "flows" / "recipes"
+    few = ("sources.0.limit=4", 'export.withhold=["Apache-2.0"]', "code.make_tests=false")
+    finish(recipes / "demo_code.toml", folder, *few)
+    send(folder)
+    whole = published(folder, "data")
+    assert not any(json.dumps(whole["raw_statement"][0])[1:60] in text for text in texts(public))
     assert rows(public, "data")["statement"].null_count() == whole.height
-    given = rows(public, "tests").filter(pl.col("origin") == "given")
+    given = rows(public, "tests").filter(origin="given")
     assert given["input"].null_count() == given.height > 0
     assert "Their given tests and checkers are withheld, too" in (public / "README.md").read_text()
+    data = CuratedData(kind="curated", folders=(str(public),))
     with pytest.raises(SourceError, match="has no statement; withheld texts are put back by"):
-        load_tasks(CuratedData(kind="curated", folders=(str(public),)), Split.TRAIN, tmp_path)
+        load_tasks(data, Split.TRAIN, tmp_path)
     assert "has no statement; withheld texts" in refusal("export", public, "--format", "verl", "--out", tmp_path / "v")
-    recorded = load_recipe(ROOT / "flows" / "recipes" / "demo_code.toml").models["coder"]
     with pytest.raises(SourceError, match="has no statement; withheld texts"):
-        trained_sets(recorded, tmp_path, [public])
-    said = goldilocks("publish", "--restore", public, "--from", ROOT / "flows" / "recipes")
-    assert said.status == 0, said.err
+        trained_sets(load_recipe(recipes / "demo_code.toml").models["coder"], tmp_path, [public])
+    restore(public, "--from", recipes)
     assert rows(public, "data").equals(whole)
     for table in ("tests", "judging"):
-        assert rows(public, table).equals(rows(code_run / "curated", table))
-    tasks = load_tasks(CuratedData(kind="curated", folders=(str(public),)), Split.TRAIN, tmp_path)
-    assert len(tasks) == whole.height
+        assert rows(public, table).equals(rows(folder / "curated", table))
+    assert len(load_tasks(data, Split.TRAIN, tmp_path)) == whole.height
 
 
 def test_training_never_passes_over_what_is_withheld(

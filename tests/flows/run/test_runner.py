@@ -146,7 +146,7 @@ def test_without_ray_the_message_names_what_to_install(monkeypatch: pytest.Monke
         filtered(tmp_path, tmp_path / "run", "ray")
 
 
-# --- sampling ---------------------------------------------------------------------------------------------------------
+# --- sampling --------------------------------------------------------------------------------------------------------
 
 SUMS = {f"What is {number} plus {number} times 3?": 4 * number for number in range(20, 116)}
 

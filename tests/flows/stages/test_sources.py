@@ -106,7 +106,7 @@ def test_bad_rows_are_set_aside_and_counted_next_to_a_source_with_none(recipe: P
     assert set(published(folder, "data")["source"]) == {"school", "gone"}
 
 
-# --- licences: each row's own, and a card that may not promise more ---------------------------------------------------
+# --- licences: each row's own, and a card that may not promise more --------------------------------------------------
 
 LICENSED = recipe_with(
     'name="licensed"',
