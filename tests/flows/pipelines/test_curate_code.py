@@ -158,18 +158,7 @@ GERMAN = (
 )
 
 
-TRANSLATION = """
-[translation]
-model = "linguist"
-languages = ["de"]
-share = 1.0
-
-[models.linguist]
-kind = "recorded"
-name = "linguist@recorded"
-path = "translations.jsonl"
-columns = { problem = "problem", text = "text" }
-"""
+TRANSLATION = Path(__file__).with_name("translation.toml").read_text(encoding="utf-8")
 
 
 def test_a_statement_is_translated_and_its_tests_stay(recipe: Path, finished: Path, tmp_path: Path) -> None:

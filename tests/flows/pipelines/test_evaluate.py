@@ -41,18 +41,7 @@ PROBLEMS = {
     "How many sides has a regular dodecagon drawn on paper?": ("12", ["12", "12.0", "$12$", "13", None, None]),
     "Combien font sept fois huit, en chiffres arabes ?": ("56", ["54", "55", "57", "58", "59", "60"]),
 }
-BENCH = """
-name = "small"
-attempts = 6
-k = [2, 6]
-workers = 1
-consistency = false
-[[sources]]
-name = "rows"
-kind = "jsonl"
-path = "rows.jsonl"
-columns = { statement = "q", answer = "a", lang = "lang" }
-"""
+BENCH = Path(__file__).with_name("small.toml").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -203,20 +192,7 @@ def test_a_bench_that_the_set_was_trained_on_is_refused(bench: Path, attempts: P
         evaluate_bench(str(bench), model, None, [], tmp_path / "out", [], None, [])
 
 
-CODE_BENCH = """
-name = "programs"
-attempts = 3
-workers = 1
-consistency = false
-window = { column = "contest_date", since = "2024-08-01", until = "2025-02-01" }
-[[sources]]
-name = "rows"
-kind = "jsonl"
-path = "rows.jsonl"
-columns = { statement = "question", meta = ["contest_date"] }
-[sources.code]
-tests = [{ path = "public" }, { path = "private" }]
-"""
+CODE_BENCH = Path(__file__).with_name("programs.toml").read_text(encoding="utf-8")
 
 
 def test_programs_are_judged_by_all_tests_packed_ones_too(tmp_path: Path) -> None:

@@ -25,39 +25,7 @@ HUMANEVAL = {
     "canonical_solution": "    return 3.14159265 * r * r\n",
     "test": "def check(candidate):\n    assert abs(candidate(1) - 3.14159) < 1e-3\n",
 }
-RECIPE = """
-name = "functions"
-flow = "curate-code"
-
-[[sources]]
-name = "mbpp"
-path = "mbpp.jsonl"
-columns = { statement = "text" }
-code = { tests = [{ path = "test_list" }], solutions = [{ path = "code" }], starter = "test_setup_code" }
-
-[[sources]]
-name = "humaneval"
-path = "humaneval.jsonl"
-columns = { statement = "prompt" }
-
-[sources.code]
-tests = [{ path = "test" }]
-solutions = [{ path = "canonical_solution" }]
-function = "entry_point"
-starter = "prompt"
-
-[code]
-min_tests = 1
-
-[models.coder]
-kind = "recorded"
-name = "coder@recorded"
-path = "attempts.jsonl"
-
-[stage1]
-model = "coder"
-band = { attempts = 4 }
-"""
+RECIPE = Path(__file__).with_name("functions.toml").read_text(encoding="utf-8")
 LINE = "Write the function in Python 3."
 
 

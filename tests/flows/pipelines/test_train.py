@@ -136,24 +136,7 @@ def test_a_training_run_keeps_the_text_of_its_prompt(tmp_path: Path) -> None:
     assert read_run(begun(tmp_path, change))[0].trained.prompt == prompt
 
 
-BENCH = """
-name = "few"
-attempts = 2
-workers = 1
-consistency = false
-model = "newer"
-decoding = { temperature = 0.7, max_tokens = 48 }
-[[sources]]
-name = "sums"
-kind = "jsonl"
-path = "sums.jsonl"
-[sources.columns]
-answer = "answer"
-[models.newer]
-kind = "torch"
-model = "embedded"
-prompt = "plain"
-"""
+BENCH = Path(__file__).with_name("few.toml").read_text(encoding="utf-8")
 ABLATION = f"""
 name = "clip"
 recipe = {json.dumps(str(RECIPE))}

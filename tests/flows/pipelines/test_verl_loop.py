@@ -33,35 +33,9 @@ pytestmark = [
 
 STEPS = 3
 
-TRAINING = """
-name = "by-verl"
-engine = "verl"
-model = "student"
-steps = 3
-data = {kind = "embedded"}
-collector = {group_size = 4, n_async = 16, n_batch = 8, max_staleness = 1}
-rewards = {max_length = 112, length_penalty = 0.0, language = 0.0}
-optim = {learning_rate = 3e-4}
-checkpoints = {every = 1, keep = 1}
+TRAINING = Path(__file__).with_name("verl_training.toml").read_text(encoding="utf-8")
 
-[models.student]
-kind = "vllm"
-model = "embedded"
-prompt = "plain"
-
-[verl]
-gpus_per_node = 2
-overrides = OVERRIDES
-"""
-
-GRADER = """
-[grader]
-recipe = "train.toml"
-band = { attempts = 8 }
-
-[schedule]
-train = "train.toml"
-"""
+GRADER = Path(__file__).with_name("verl_grader.toml").read_text(encoding="utf-8")
 
 
 def test_a_grader_by_verl_is_killed_and_resumed_and_its_set_trains_and_is_refreshed(
@@ -70,9 +44,9 @@ def test_a_grader_by_verl_is_killed_and_resumed_and_its_set_trains_and_is_refres
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     recipe, run = write_recipe(tmp_path / "in", grader=False), tmp_path / "run"
-    recipe.write_text(recipe.read_text() + GRADER)
+    recipe.write_text(f"{recipe.read_text()}\n{GRADER}")
     monkeypatch.setenv(VARIABLE, str(make_environment(tmp_path / "verl")))
-    training = TRAINING.replace("OVERRIDES", json.dumps(OVERRIDES))
+    training = f"{TRAINING}overrides = {json.dumps(OVERRIDES)}\n"
     recipe.with_name("train.toml").write_text(training)
 
     grader = run / "grader" / "training"

@@ -19,31 +19,7 @@ from training.embedded_model.problems import Split
 from training.recipe import CuratedData
 from training.rollouts.tasks import load_tasks
 
-RECIPE = """
-name = "withheld"
-workers = 1
-
-[export]
-license = "apache-2.0"
-withhold = ["unknown"]
-
-[[sources]]
-name = "school"
-kind = "jsonl"
-path = "problems.jsonl"
-license = "MIT"
-columns = { statement = "question", answer = "final", solution = "why", meta = ["level"], license = "terms" }
-
-[stage1]
-model = "student"
-band = { attempts = 2 }
-
-[models.student]
-kind = "recorded"
-name = "weak@1"
-path = "attempts.jsonl"
-columns = { problem = "question", attempts = "tries", text = "text" }
-"""
+RECIPE = Path(__file__).with_name("withheld.toml").read_text(encoding="utf-8")
 NUMBERS = range(11, 19)
 SECRET = ("1. What is 12 plus 12 times 3?", "What is 14 plus 14 times 3?", "What is 16 plus 16 times 3?")
 

@@ -17,43 +17,7 @@ from flows.run.run_folder import open_run
 from tests.flows.conftest import published, write_jsonl
 from tests.flows.run.folders import run
 
-RECIPE = """
-name = "tiny"
-description = "A recipe."
-
-[[sources]]
-name = "one"
-kind = "jsonl"
-path = "one.jsonl"
-columns = { statement = "question", answer = { path = "worked", take = "hash" }, meta = ["uid", "meta.level"] }
-
-[[sources]]
-name = "two"
-kind = "csv"
-path = "two.csv"
-weight = 2
-
-[stage1]
-model = "student"
-
-[models.student]
-kind = "recorded"
-name = "weak@1"
-path = "attempts.jsonl"
-columns = { text = "response" }
-
-[stage1.band]
-attempts = 4
-
-[stage2]
-model = "strong"
-
-[models.strong]
-kind = "recorded"
-name = "strong@1"
-path = "attempts.jsonl"
-columns = { attempts = "attempts", text = "response" }
-"""
+RECIPE = Path(__file__).with_name("every_table.toml").read_text(encoding="utf-8")
 
 
 @pytest.fixture

@@ -39,31 +39,7 @@ RECIPE = recipe_with(
 )
 
 
-CODE_RECIPE = """
-name = "spread-code"
-flow = "curate-code"
-shard_rows = 2
-workers = 1
-[[sources]]
-name = "lists"
-kind = "jsonl"
-path = "lists.jsonl"
-columns = { statement = "text" }
-[sources.code]
-time_limit = "seconds"
-tests = [{ path = "tests" }]
-solutions = [
-  { path = "programs", code = "code", language = "language", verdict = "verdict", languages = { py = "python" } },
-]
-[stage1]
-model = "student"
-
-[models.student]
-kind = "recorded"
-name = "a@1"
-path = "none.jsonl"
-columns = { text = "t" }
-"""
+CODE_RECIPE = Path(__file__).with_name("lists.toml").read_text(encoding="utf-8")
 
 
 def filtered(inputs: Path, out: Path, runner: str) -> dict[str, object]:

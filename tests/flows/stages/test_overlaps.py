@@ -20,32 +20,7 @@ from flows.stages.questions import OVERLAPS
 from tests.flows.conftest import stamps, write_jsonl
 from tests.flows.stages.conftest import asks_judge
 
-RECIPE = """
-name = "overlap"
-flow = "curate-code"
-workers = 1
-[[sources]]
-name = "rows"
-kind = "jsonl"
-path = "rows.jsonl"
-columns = { statement = "text" }
-[sources.code]
-tests = [{ path = "tests" }]
-solutions = [{ path = "solutions" }]
-[[decontamination.against]]
-name = "exam"
-kind = "jsonl"
-path = "exam.jsonl"
-columns = { statement = "task" }
-[stage1]
-model = "student"
-
-[models.student]
-kind = "recorded"
-name = "nobody@1"
-path = "none.jsonl"
-columns = { problem = "problem", text = "text" }
-"""
+RECIPE = Path(__file__).with_name("overlaps.toml").read_text(encoding="utf-8")
 EXAM = "Read the masses of crates on a barge, and print by how much the heaviest exceeds the lightest."
 SAME = "Several crates stand on a barge. You read all of their masses. Print heaviest minus lightest."
 ALIKE = "Several crates stand on a barge. You read all of their masses. Print heaviest plus lightest."

@@ -102,17 +102,7 @@ def make(level, seed):
 def score(row, answer):
     return sorted(answer) == sorted(row["answer"])
 """
-SOURCE = """
-name = "cells"
-workers = 1
-[[sources]]
-name = "cells"
-kind = "procedural"
-generator = "cells.py:make"
-rows_per_level = 3
-first_seed = 2
-license = "MIT"
-"""
+SOURCE = Path(__file__).with_name("cells.toml").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

@@ -162,17 +162,7 @@ def test_what_is_no_licence_is_refused(
     assert message in goldilocks("run", licensed, "--out", tmp_path / "run").err
 
 
-WEB = """
-[[sources]]
-name = "web"
-kind = "jsonl"
-path = "copies.jsonl"
-license = "CC-BY-NC-4.0"
-columns = { statement = "question", answer = "final" }
-
-[near_dedup]
-threshold = 0.6
-"""
+WEB = Path(__file__).with_name("copies.toml").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
