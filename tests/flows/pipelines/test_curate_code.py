@@ -18,14 +18,14 @@ from curation.translation.questions import ask, original_text, read_both, transl
 from curation.verify.programs.files import problem_of_row
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import CodeLang, CodeVerdict, Submission
+from curation.verify.programs.tables import set_problems
 from curation.verify.programs.tools import Runner
+from flows.cli.commands import run_recipe
 from flows.cli.plan import plan_recipe
 from tests.flows.code_rows import READ, sound_row
 from tests.flows.conftest import goldilocks, write_jsonl
 from tests.flows.run.folders import run, times
 from tests.places import ROOT
-
-pytestmark = pytest.mark.slow
 
 LINE = "Write the program in Python 3."
 ASK = "Given a whole number $n$, $0 \\le n \\le 1000$, print the whole number that comes right after it, on one line."
@@ -106,6 +106,7 @@ def table(folder: Path, name: str) -> pl.DataFrame:
     return pl.read_parquet(folder / "curated" / name / "*.parquet")
 
 
+@pytest.mark.slow
 def test_the_set_holds_problems_tests_and_limits(finished: Path) -> None:
     curated, tests, judging = (table(finished, name) for name in ("data", "tests", "judging"))
     assert curated.height == 2
@@ -115,6 +116,7 @@ def test_the_set_holds_problems_tests_and_limits(finished: Path) -> None:
     assert curated["pass_rate"].to_list() == [0.5, 0.5]
 
 
+@pytest.mark.slow
 def test_the_right_to_processes_follows_the_row_into_the_set_and_an_export(finished: Path, tmp_path: Path) -> None:
     rights = dict(table(finished, "judging").select("problem", "processes").iter_rows())
     assert sorted(rights.values()) == [False, True]
@@ -133,6 +135,7 @@ def test_the_right_to_processes_follows_the_row_into_the_set_and_an_export(finis
     assert verdicts == {True: CodeVerdict.AC, False: CodeVerdict.RTE}
 
 
+@pytest.mark.slow
 def test_the_wrong_test_of_the_package_was_corrected_and_new_ones_catch_the_wrong_program(finished: Path) -> None:
     folder, asked = (finished / "stages" / name for name in ("10-tests", "09-test-programs"))
     (name,) = read_table(finished / "stages" / "01-sources", "kept").filter(source="packages")["id"]
@@ -161,6 +164,7 @@ GERMAN = (
 TRANSLATION = Path(__file__).with_name("translation.toml").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_statement_is_translated_and_its_tests_stay(recipe: Path, finished: Path, tmp_path: Path) -> None:
     """The table is added to a finished run; translator and reader are recorded."""
     home, folder = tmp_path / "code", tmp_path / "run"
@@ -190,6 +194,7 @@ def test_a_statement_is_translated_and_its_tests_stay(recipe: Path, finished: Pa
     assert read_table(folder / "stages" / "10-translation", "dropped")["reason"].to_list() == ["untranslated"]
 
 
+@pytest.mark.slow
 def test_a_finished_run_makes_nothing_again_and_a_plan_runs_the_code_pipelines_own_filters(
     finished: Path, recipe: Path, tmp_path: Path
 ) -> None:
@@ -203,9 +208,52 @@ def test_a_finished_run_makes_nothing_again_and_a_plan_runs_the_code_pipelines_o
     assert (plan.stage, plan.problems, plan.pilot, plan.attempts.mean) == ("stage1", 2, 2, 2 * 4)
 
 
+@pytest.mark.slow
 def test_explain_shows_the_matrix(finished: Path) -> None:
     (twin,) = table(finished, "data").filter(source="packages")["id"]
     explained = goldilocks("explain", finished, twin)
     assert explained.status == 0, explained.err
     for words in ("correct: corrected, 3 of 3 votes", "solution 3 of the source, python, labelled wrong: ", "stage 1"):
         assert words in explained.out
+
+
+# --- functions, in the forms of MBPP and HumanEval -------------------------------------------------------------------
+
+MBPP = {
+    "text": "Write a function to find the shared elements of the two given lists, in ascending order.",
+    "code": "def shared(a, b):\n    return sorted(set(a) & set(b))",
+    "test_list": ["assert shared([3, 4, 5], [5, 4]) == [4, 5]", "assert shared([1], [2]) == []"],
+    "test_setup_code": "",
+}
+HUMANEVAL = {
+    "prompt": 'def area(r):\n    """Return the area of a circle of this radius, as a decimal number."""\n',
+    "entry_point": "area",
+    "canonical_solution": "    return 3.14159265 * r * r\n",
+    "test": "def check(candidate):\n    assert abs(candidate(1) - 3.14159) < 1e-3\n",
+}
+FUNCTIONS = Path(__file__).with_name("functions.toml").read_text(encoding="utf-8")
+FUNCTION_LINE = "Write the function in Python 3."
+
+
+def test_functions_are_curated_and_judged_by_their_asserts(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "mbpp.jsonl", [MBPP])
+    write_jsonl(tmp_path / "humaneval.jsonl", [HUMANEVAL])
+    asked = f"{MBPP['text']}\n\nThe function is called as in `{MBPP['test_list'][0]}`.\n\n{FUNCTION_LINE}"
+    right, wrong = f"```python\n{MBPP['code']}\n```", "```python\ndef shared(a, b): return a\n```"
+    rows = [{"problem": asked, "text": text} for text in (right, wrong, right, wrong)]
+    asked = f"{HUMANEVAL['prompt'].strip()}\n\n{FUNCTION_LINE}"
+    right = f"```python\n{HUMANEVAL['prompt']}{HUMANEVAL['canonical_solution']}```"
+    rows += [{"problem": asked, "text": text} for text in (right, "none", "none", "none")]
+    write_jsonl(tmp_path / "attempts.jsonl", rows)
+    (tmp_path / "functions.toml").write_text(FUNCTIONS)
+    run_recipe(tmp_path / "functions.toml", [], tmp_path / "run")
+    curated = tmp_path / "run" / "curated"
+    data = pl.read_parquet(curated / "data" / "*.parquet").sort("source", descending=True)
+    assert data["source"].to_list() == ["mbpp", "humaneval"]
+    assert data["correct"].to_list() == [2, 1]
+    groups = {row["id"]: (row["group"], CodeLang.PYTHON) for row in data.iter_rows(named=True)}
+    problems = set_problems(curated, groups)
+    submissions = [Submission(CodeLang.PYTHON, text) for text in (MBPP["code"], "def area(r): return 3 * r")]
+    with Runner(1) as runner:
+        jobs = zip((problems[name] for name in data["id"]), submissions, strict=True)
+        assert [one.verdict for one in judge_programs(runner, jobs)] == [CodeVerdict.AC, CodeVerdict.WA]

@@ -34,13 +34,15 @@ pytestmark = [
 STEPS = 3
 
 TRAINING = Path(__file__).with_name("verl_training.toml").read_text(encoding="utf-8")
-
 GRADER = Path(__file__).with_name("verl_grader.toml").read_text(encoding="utf-8")
 
 
 def test_a_grader_by_verl_is_killed_and_resumed_and_its_set_trains_and_is_refreshed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, under_prefect: str
 ) -> None:
+    from flows.refresh import refresh
+    from flows.train import train_stage
+
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     recipe, run = write_recipe(tmp_path / "in", grader=False), tmp_path / "run"
@@ -73,19 +75,11 @@ def test_a_grader_by_verl_is_killed_and_resumed_and_its_set_trains_and_is_refres
     assert any(revision in json.dumps(key) for key in keys)  # stage 2 sampled what verl trained
     (first,) = stored_versions(run)
 
-    scheduled(run, recipe.with_name("train.toml"), first.number)
+    train_stage(run, first.number, recipe.with_name("train.toml"))  # what is started on a set's new version,
+    trained = checkpoint(run, first.number)  # and then on its model
+    refresh(run, Path(trained["policy"]), Path(trained["attempts"]))
     stage = training_folder(run, first.number)
     assert json.loads((stage / "summary.json").read_text())["engine"] == "verl"
     assert (stage / REFRESHED).exists()
     newest = stored_versions(run)[-1]
     assert (newest.origin, newest.policy.partition("@")[2]) == ("refresh", folder_revision(stage / "model"))
-
-
-def scheduled(run: Path, trainer: Path, version: int) -> None:
-    """What is started on a set's new version, and then on its model."""
-    from flows.refresh import refresh
-    from flows.train import train_stage
-
-    train_stage(run, version, trainer)
-    told = checkpoint(run, version)
-    refresh(run, Path(told["policy"]), Path(told["attempts"]))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.flows.conftest import ROOT, Tiny, write_tiny
+from tests.flows.run.folders import contents
 from tests.object_store import BUCKET, ObjectStore, object_store
 
 MIRROR = f"s3://{BUCKET}/runs/tiny"
@@ -24,16 +25,21 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectSto
         yield made
 
 
-def run(store: ObjectStore, recipe: Path, out: Path, kill_at: int | None = None) -> tuple[int, str]:
-    """`goldilocks run` as a process of its own, killed when its write of that number begins; its status and words."""
-    command = [sys.executable, "-m", "flows.cli", "run", str(recipe), "--out", str(out)]
+def killed_at(store: ObjectStore, number: int | None, command: list[str]) -> tuple[int | None, str]:
+    """A process's status and output; it is killed when its write of that number begins."""
     environment = {**os.environ, **store.environment(), "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if kill_at is not None:
-        store.at, store.victim = len(store.writes) + kill_at, lambda: process.pid
-    said = process.communicate()[0].decode()
+    process = subprocess.Popen(
+        [sys.executable, *command], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    if number is not None:
+        store.at, store.victim = len(store.writes) + number, lambda: process.pid
+    printed = process.communicate()[0].decode()
     store.victim = lambda: None
-    return process.returncode, said
+    return process.returncode, printed
+
+
+def run(store: ObjectStore, recipe: Path, out: Path, kill_at: int | None = None) -> tuple[int | None, str]:
+    return killed_at(store, kill_at, ["-m", "flows.cli", "run", str(recipe), "--out", str(out)])
 
 
 def far(folder: Path, store: ObjectStore) -> Path:
@@ -44,10 +50,6 @@ def far(folder: Path, store: ObjectStore) -> Path:
     text = recipe.read_text().replace('path = "problems.jsonl"', f'path = "s3://{BUCKET}/rows/*.jsonl"')
     recipe.write_text(f'{text}\n[storage]\nmirror = "{MIRROR}"\n')
     return recipe
-
-
-def own(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def mirrored(store: ObjectStore) -> dict[str, bytes] | None:
@@ -66,29 +68,24 @@ def test_a_run_reads_from_and_copies_to_an_object_store_wherever_it_is_killed(
     store: ObjectStore, tiny_run: Tiny, tmp_path: Path
 ) -> None:
     recipe, out = far(tmp_path / "inputs", store), tmp_path / "run"
-    status, said = run(store, recipe, out)
-    assert status == 0, said
-    whole = own(out / "curated")
+    status, printed = run(store, recipe, out)
+    assert status == 0, printed
+    whole, rows = contents(out / "curated"), contents(out / "curated", "*.parquet")
     assert mirrored(store) == whole
-    problems = [path for path in whole if path.endswith(".parquet")]
-    assert problems
-    assert {path: whole[path] for path in problems} == {
-        path: (tiny_run.folder / "curated" / path).read_bytes() for path in problems
-    }
+    assert rows
+    assert contents(tiny_run.folder / "curated", "*.parquet") == rows
     first_file = next(n for n, path in enumerate(store.writes) if "/curated/" in path and not path.endswith(".json"))
-    mark = next(n for n, path in enumerate(store.writes) if path.count("/curated/") and path.endswith(".json"))
-    for number, moment in enumerate((first_file + 1, mark, mark + 1)):
+    mark = next(n for n, path in enumerate(store.writes) if "/curated/" in path and path.endswith(".json"))
+    for moment in (first_file + 1, mark, mark + 1):
         store.file_system().rm(f"{BUCKET}/runs", recursive=True)
-        again = tmp_path / f"killed-{number}"
-        written = len(store.writes)
-        status, said = run(store, recipe, again, kill_at=moment)
-        assert status == -9, said
-        assert len(store.writes) == written + moment
+        again, written = tmp_path / f"killed-{moment}", len(store.writes)
+        status, printed = run(store, recipe, again, kill_at=moment)
+        assert (status, len(store.writes)) == (-9, written + moment), printed
         assert mirrored(store) is None
-        status, said = run(store, recipe, again)
-        assert status == 0, said
-        assert mirrored(store) == own(again / "curated")
-        assert {path: own(again / "curated")[path] for path in problems} == {path: whole[path] for path in problems}
+        status, printed = run(store, recipe, again)
+        assert status == 0, printed
+        assert mirrored(store) == contents(again / "curated")
+        assert contents(again / "curated", "*.parquet") == rows
 
 
 COPY = """
@@ -103,33 +100,28 @@ def test_a_large_file_that_is_killed_between_its_parts_is_not_there_and_is_copie
     store: ObjectStore, tmp_path: Path
 ) -> None:
     """110 MB go in three parts."""
-    folder, url = tmp_path / "step-1", f"s3://{BUCKET}/big"
+    folder, content = tmp_path / "step-1", os.urandom(1 << 20) * 110
     folder.mkdir()
-    content = os.urandom(1 << 20) * 110
     (folder / "weights").write_bytes(content)
-    environment = {**os.environ, **store.environment(), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", COPY, url, str(folder)]
-    process = subprocess.Popen(command, env=environment)
-    store.at, store.victim = 2, lambda: process.pid
-    assert process.wait() == -9
-    store.victim = lambda: None
+    command = ["-c", COPY, f"s3://{BUCKET}/big", str(folder)]
+    assert killed_at(store, 2, command)[0] == -9
     assert [path.rpartition("/")[2] for path in store.writes] == ["weights", "weights"]
     assert store.texts("big") == {}
-    assert subprocess.run(command, env=environment, check=False).returncode == 0
+    assert killed_at(store, None, command)[0] == 0
     there = store.texts("big")
     assert set(there) == {"checkpoints/step-1/weights", "checkpoints/step-1.json", "checkpoints.json"}
     assert there["checkpoints/step-1/weights"] == content
 
 
-def test_what_cannot_be_had_of_an_object_store_is_a_sentence(store: ObjectStore, tmp_path: Path) -> None:
+def test_what_an_object_store_lacks_is_a_sentence(store: ObjectStore, tmp_path: Path) -> None:
     recipe = far(tmp_path / "inputs", store)
     text = recipe.read_text()
-    recipe.write_text(text.replace("/rows/*.jsonl", "/rows/none.jsonl"))
-    status, said = run(store, recipe, tmp_path / "a")
-    assert status == 1
-    assert "rows/none.jsonl is missing" in said
-    recipe.write_text(text.replace(MIRROR, "s3://no-such-bucket/runs"))
-    status, said = run(store, recipe, tmp_path / "b")
-    assert status == 1
-    assert "storage.mirror = 's3://no-such-bucket/runs' is missing" in said
-    assert "Traceback" not in said
+    for old, new, message in (
+        ("/rows/*.jsonl", "/rows/none.jsonl", "rows/none.jsonl is missing"),
+        (MIRROR, "s3://no-such-bucket/runs", "storage.mirror = 's3://no-such-bucket/runs' is missing"),
+    ):
+        recipe.write_text(text.replace(old, new))
+        status, printed = run(store, recipe, tmp_path / "run")
+        assert status == 1
+        assert message in printed
+        assert "Traceback" not in printed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -117,20 +118,7 @@ def test_a_printed_recipe_holds_no_path_of_the_machine_and_no_address_of_a_serve
 
 def test_a_recipe_of_three_tables_curates(tmp_path: Path) -> None:
     """Name, source, licence, kinds and columns have defaults: the run goes to its end."""
-    path = tmp_path / "My sums.toml"
-    path.write_text("""
-[[sources]]
-path = "problems.jsonl"
-columns = { answer = "answer" }
-
-[models.student]
-kind = "recorded"
-path = "attempts.jsonl"
-
-[stage1]
-model = "student"
-band = { attempts = 4 }
-""")
+    path = shutil.copy(Path(__file__).with_name("three_tables.toml"), tmp_path / "My sums.toml")
     sums = {"What is 12 plus 30?": ("42", "42 42 41 42"), "What is 3 times 17?": ("51", "51 51 51 51")}
     write_jsonl(tmp_path / "problems.jsonl", [{"problem": text, "answer": one} for text, (one, _) in sums.items()])
     tried = [{"problem": text, "text": rf"\boxed{{{one}}}"} for text, (_, made) in sums.items() for one in made.split()]

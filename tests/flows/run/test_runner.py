@@ -29,7 +29,7 @@ from tests.flows.code_rows import sound_row
 from tests.flows.conftest import recipe_with, write_jsonl
 from tests.flows.run.conftest import losing_a_node
 from tests.flows.run.folders import contents, run
-from tests.flows.run.test_refusals import RECIPE as POISONED
+from tests.flows.run.test_servers import RECIPE as POISONED
 
 RECIPE = recipe_with(
     'name="spread"',
