@@ -1,9 +1,10 @@
-"""A refresh of larger sets by a stronger policy: its anchor, what it judges, and new rows of the right levels."""
+"""Policies of known pass rates: what a refresh judges again, new rows of the right levels, and priors of a stage."""
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 
@@ -13,14 +14,16 @@ import pytest
 
 from curation.plugins import load_plugin
 from curation.records import PolicyError
-from curation.storage.stages import read_json
+from curation.storage.stages import read_json, read_table
 from flows.cli.commands import refresh_run
 from flows.pipelines.refresh import DRAWN, LEVELS, RETIRED, WAITS
 from flows.publish.versions import scan_decisions, stored_versions
+from flows.run import sampling_session
+from flows.run.progress import read_metrics
 from tests.curation.difficulty.simulated import simulated_rates
 from tests.flows.conftest import ROOT, Tiny, published, tries, write_jsonl
 from tests.flows.run.folders import run
-from tests.flows.solver import answer, statement, write_recipe
+from tests.flows.solver import Solver, answer, statement, write_recipe
 
 pytestmark = pytest.mark.slow
 
@@ -96,28 +99,12 @@ def test_what_was_never_solved_comes_back_without_a_share_for_it(tiers: Tiny, tm
 # --- levels of made rows ---------------------------------------------------------------------------------------------
 
 ROWS = 30
+"""Per level, and twice as many in reserve."""
 OLD = {1: 0.95, 2: 0.5, 3: 0.1, 4: 0.0}
 NEW = {1: 1.0, 2: 0.95, 3: 0.5, 4: 0.0}
 """Shares of correct attempts of two policies, by level."""
 
-RECIPE = f"""
-name = "levels"
-[[sources]]
-kind = "procedural"
-name = "sums"
-generator = "sums.py:make"
-levels = 4
-rows_per_level = {ROWS}
-reserve_per_level = {2 * ROWS}
-[near_dedup]
-enabled = false
-[stage1]
-model = "student"
-band = {{ attempts = 8 }}
-sampling = {{ error_rate = 0.0 }}
-[labels]
-rule = "votes"
-"""
+RECIPE = Path(__file__).with_name("levels.toml").read_text(encoding="utf-8")
 
 
 def policy(folder: Path, name: str, rates: Mapping[int, float]) -> str:
@@ -176,3 +163,79 @@ def test_new_rows_come_from_the_levels_in_the_band_and_those_of_a_retired_level_
     assert set(new["policy"]) == {"newer@1"}
     assert about(new, "seed").max() < 2 * ROWS  # type: ignore[operator]
     assert (about(after, "level") == 2).sum() < (about(before, "level") == 2).sum()
+
+
+# --- priors from earlier attempts: live servers whose pass rates are known -------------------------------------------
+
+
+@pytest.fixture
+def small_anchor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling_session, "ANCHOR_LEAST", 60)
+
+
+def recipe_of(home: Path, models: Sequence[str], error_rate: float) -> Path:
+    parts = ("stage1", "stage2")[: len(models)]
+    changes = [f"{part}.{one}" for part in parts for one in ("band.attempts=16", f"sampling.error_rate={error_rate}")]
+    return write_recipe(home, PROBLEMS, models, "shard_rows=100", *changes)
+
+
+def verdicts_folder(folder: Path, part: str) -> Path:
+    (verifier,) = (folder / "verdicts" / part).iterdir()
+    return verifier
+
+
+def check_every_figure(folder: Path) -> None:
+    """Each published row has the figures of the verdicts on its attempts."""
+    verdicts = read_table(verdicts_folder(folder, "stage2"), "verdicts")
+    earlier = read_table(next((folder / "decisions" / "stage1").iterdir()), "decisions")
+    first = dict(earlier.select("problem", "pass_rate").iter_rows())
+    rows = published(folder, "data")
+    assert rows.height > 20
+    assert (rows["attempts"] < 16).any()
+    for row in rows.iter_rows(named=True):
+        own = verdicts.filter(pl.col("problem") == row["id"]).sort("index")
+        assert row["policy"] == own["policy"][0] == "strong@1"
+        assert own["index"].to_list() == list(range(row["attempts"]))
+        assert row["correct"] == own["outcome"].to_list().count("correct")
+        assert row["judged"] == row["attempts"] == own.height
+        assert row["pass_rate"] == pytest.approx(row["correct"] / row["judged"])
+        assert row["pass_rate_low"] <= row["pass_rate"] <= row["pass_rate_high"]
+        is_whole = row["decided_by"] == "all attempts"
+        assert is_whole if row["attempts"] == 16 else row["decided_by"].endswith(f" after {row['attempts']} of 16")
+        assert row["first_pass_rate"] == first[row["id"]]
+        assert row["informed_by"].startswith(f"strong@1 {row['judged']}")
+    assert rows["informed_by"].str.contains(", weak@1 ").any()
+
+
+@pytest.mark.usefixtures("small_anchor")
+def test_stage_1s_attempts_spare_stage_2_attempts(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with Solver(-1.0) as weak, Solver(1.0) as strong:
+        recipe = recipe_of(tmp_path, [weak.table("weak"), strong.table("strong")], 0.1)
+        run(recipe, folder)
+        marks = [json.loads(path.read_text()) for path in (folder / "verdicts").glob("*/*/DONE.json")]
+        made = sum(mark["notes"]["made"] for mark in marks)  # the anchor's are among them
+        reports = [row for row in read_metrics(folder) if "attempts" in row]
+        assert sum(last["attempts"] for last in {row["stage"]: row for row in reports}.values()) == made
+        assert made == weak.requests + strong.requests
+    priors = read_table(verdicts_folder(folder, "stage2"), "priors")
+    assert priors.filter(pl.col("error_rate") == 0).height == 60
+    assert priors.height == PROBLEMS
+    check_every_figure(folder)
+
+
+@pytest.mark.usefixtures("small_anchor")
+def test_a_refresh_starts_its_policy_once_and_spends_less_than_a_full_judgement(tmp_path: Path) -> None:
+    with Solver(-1.0) as weak, Solver(0.5) as strong:
+        recipe = recipe_of(tmp_path, [weak.table("weak")], 0.0)
+        run(recipe, tmp_path / "run")
+        (tmp_path / "strong.toml").write_text(f"[models.newer]\n{strong.table('strong')}")
+        result = refresh_run(tmp_path / "run", tmp_path / "strong.toml", None)
+        assert strong.starts == 1
+        assert result.forecast is not None
+        assert result.forecast.replay.holds
+        assert strong.requests == result.cost["attempts"]
+        assert strong.requests < 0.75 * weak.requests
+    foreseen = scan_decisions(tmp_path / "run", 2).collect().filter(pl.col("evidence").str.contains("foreseen at"))
+    assert foreseen.height > 20
+    assert set(foreseen["policy"]) == {"strong@1"}

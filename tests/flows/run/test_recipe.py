@@ -76,27 +76,11 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, messag
         load_recipe(path, [override])
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("absent.toml", "there is no such file"),
-        ("", "cannot be read"),
-        ("broken.toml", r"broken\.toml: not TOML"),
-        ("bytes.toml", "not TOML"),
-    ],
-)
-def test_a_file_that_is_no_recipe(name: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / "broken.toml").write_text("name = \n")
+def test_a_file_that_is_no_recipe_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bytes.toml").write_bytes(b"name = '\xff'\n")
-    with pytest.raises(ConfigError, match=message):
-        load_recipe(tmp_path / name)
-
-
-def test_a_recipe_survives_its_own_writing(path: Path) -> None:
-    recipe = load_recipe(path, ["seed=3", "export.size=9", "stage2.band.max_pass_rate=0.75"])
-    again = parse_recipe(recipe.model_dump(mode="json"), "again")
-    assert again == recipe
-    assert again.digest() == recipe.digest()
+    for path, message in ((tmp_path, "cannot be read"), (tmp_path / "bytes.toml", "not TOML")):
+        with pytest.raises(ConfigError, match=message):
+            load_recipe(path)
 
 
 def test_a_printed_recipe_holds_no_path_of_the_machine_and_no_address_of_a_server(path: Path, tmp_path: Path) -> None:

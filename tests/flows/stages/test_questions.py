@@ -33,16 +33,7 @@ SOUND = "What is 13 times 17?"
 
 RECIPE = (
     recipe_with('sources.0.columns.choices="options"', 'models.student.columns.choices="options"')
-    + """
-[questions.rewriting]
-model = "writer"
-
-[models.writer]
-kind = "recorded"
-name = "writer@1"
-path = "rewritings.jsonl"
-columns = { problem = "question", choices = "options", text = "text" }
-"""
+    + Path(__file__).with_name("rewriting.toml").read_text(encoding="utf-8")
     + asks_judge("premises", "", 'choices = "options", ')
 )
 CHOICES = {HARD: OPTIONS, OTHER: NEAR, TORN: ["48", "53", "57"]}

@@ -1,4 +1,4 @@
-"""A model's votes on doubtful verdicts, through the whole line, from recorded votes."""
+"""A model's votes on doubtful verdicts, through the whole line, and on doubtful rows: recorded, and asked for once."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from curation.questions.doubtful_rows import usability_request
 from curation.questions.doubtful_verdicts import comparison_request
 from curation.records import problem_id
 from curation.storage.stages import read_table
+from flows.run.pipeline import run_pipeline
+from flows.run.run_folder import new_run
+from flows.run.stage import Results
+from flows.stages.sources import SOURCES
+from flows.stages.statements import DOUBTFUL_ROWS, STATEMENTS
 from tests.flows.conftest import Tiny, goldilocks, published, recipe_with, tries, write_jsonl
 from tests.flows.run.folders import run
+from tests.flows.run.test_runner import RECIPE
 from tests.flows.stages.conftest import asks_judge
-
-pytestmark = pytest.mark.slow
 
 SAME = "What is 1 divided by 3?"
 DIFFERENT = "What is the seventh part of a cake?"
@@ -64,11 +69,13 @@ def outcomes(run_folder: Path, question: str) -> list[tuple[str, str]]:
     return rows.sort("index").select("outcome", "method").rows()
 
 
+@pytest.mark.slow
 def test_attempts_are_judged_by_what_the_statement_asks_for(finished: Tiny) -> None:
     for question in (ROPE, UNKNOWNS):
         assert [outcome for outcome, _ in outcomes(finished.folder, question)] == ["correct"] * 2 + ["wrong"] * 2
 
 
+@pytest.mark.slow
 def test_votes_decide_what_was_doubtful_and_nothing_else(finished: Tiny) -> None:
     folder, out = finished.folder, finished.out
     (mark,) = (folder / "doubtful_verdicts" / "stage1").glob("*/DONE.json")
@@ -92,6 +99,7 @@ def test_votes_decide_what_was_doubtful_and_nothing_else(finished: Tiny) -> None
     assert "votes      '0.33' for '1/3': 3 same (same)" in goldilocks("explain", folder, problem_id(SAME)).out
 
 
+@pytest.mark.slow
 def test_without_a_model_the_verdicts_are_as_before(finished: Tiny, tmp_path: Path, judged: list[str]) -> None:
     copied = finished.copy(tmp_path)
     with_model, text = published(copied.folder, "data"), copied.recipe.read_text()
@@ -103,3 +111,46 @@ def test_without_a_model_the_verdicts_are_as_before(finished: Tiny, tmp_path: Pa
     run(copied.recipe, copied.folder)
     assert published(copied.folder, "data").equals(with_model)
     assert judged == []
+
+
+# --- rows that the format filter is uncertain of ---------------------------------------------------------------------
+
+SHADED = "As shown in the figure, what is the area of the shaded region?"
+ROWS = {
+    (SHADED, "12"): ("INCOMPLETE", "INCOMPLETE", "USABLE"),
+    ("In the diagram, two circles of radius 3 touch. How far apart are their centres?", "6"): ("USABLE",) * 3,
+    ("As shown in the picture, how long is the side of the square?", "5"): ("PERHAPS", "PERHAPS", "USABLE"),
+    ("A box holds 17 bags of 13 marbles. How many marbles is that?", "221"): (),
+}
+
+
+def test_votes_decide_on_rows_with_a_sign_of_trouble(tmp_path: Path, judged: list[str]) -> None:
+    (tmp_path / "r.toml").write_text(RECIPE + asks_judge("doubtful_rows"))
+    write_jsonl(tmp_path / "sums.jsonl", [{"q": text, "a": answer} for text, answer in ROWS])
+    votes = [
+        {"question": usability_request(*row, "en").statement, "text": f"Let me see.\nVERDICT: {word}"}
+        for row, words in ROWS.items()
+        for word in words
+    ]
+    write_jsonl(tmp_path / "votes.jsonl", votes)
+
+    def stages(*settings: str) -> Results:
+        run = new_run(tmp_path / "r.toml", settings, tmp_path / "run")
+        return run_pipeline(run, (SOURCES, STATEMENTS, DOUBTFUL_ROWS))
+
+    first = stages()[DOUBTFUL_ROWS]
+    asked = read_table(first.folder, "votes").sort("at").select("at", "usable", "incomplete", "unreadable").rows()
+    assert asked == [(0, 1, 2, 0), (1, 3, 0, 0), (2, 1, 0, 2)], "not the marbles"
+    assert first.manifest.reasons == {"unusable": 1}
+    assert first.manifest.notes["uncertain"] == 1
+    evidence = "2 of 3 votes name a fault, most often: incomplete, points at something"
+    assert read_table(first.folder, "dropped").select("statement", "evidence").rows() == [(SHADED, evidence)]
+
+    again = stages("questions.doubtful_rows.threshold=0.9")
+    assert again[STATEMENTS].reused
+    assert again[DOUBTFUL_ROWS].manifest.reasons == {}
+    assert len(judged) == 9, "those of the first run"
+    (tmp_path / "r.toml").write_text(RECIPE)
+    without = stages()
+    assert without.get(DOUBTFUL_ROWS) is None
+    assert read_table(without[STATEMENTS].folder, "kept").height == 4
