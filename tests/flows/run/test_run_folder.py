@@ -129,10 +129,11 @@ def test_what_is_not_read_does_not_stop_a_run_and_a_changed_column_name_is_named
     tiny_copy: Tiny,
 ) -> None:
     stages = tiny_copy.folder / "stages"
-    flip(stages / "01-sources" / "kept" / "00000.parquet")
+    unread = flip(stages / "01-sources" / "kept" / "00000.parquet")
     before = stamps(stages)
     run(tiny_copy.recipe, tiny_copy.folder)
     assert stamps(stages) == before
+    flip(unread)
     file = stages / "06-near-dedup" / "dropped" / "00002.parquet"
     file.write_bytes(file.read_bytes().replace(b"domain", b"d\x7fmain"))
     ended = goldilocks("explain", tiny_copy.folder, tiny_copy.table("data")["id"][0])
