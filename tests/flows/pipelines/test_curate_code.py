@@ -150,7 +150,7 @@ def test_the_wrong_test_of_the_package_was_corrected_and_new_ones_catch_the_wron
     assert read_table(asked, "proposals").filter("accepted")["id"].to_list().count(name) == 2
     power = read_table(folder, "power").filter(problem=name).row(0, named=True)
     assert (power["wrong"], power["caught_given"], power["caught"]) == (1, 0, 1)
-    assert power["refused"] >= 2  # 999 and 998: by the statement they are fine, the package's validator says no
+    assert power["refused"] >= 2  # 999 and 998: allowed by the statement, refused by the package's validator
     notes = [json.loads((stage / "DONE.json").read_text())["notes"] for stage in (folder, asked)]
     assert (notes[0]["refused_given"], notes[1]["asked"]) == (1, 3)
 

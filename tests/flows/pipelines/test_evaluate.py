@@ -244,7 +244,7 @@ def test_ready_benches_are_pinned_and_one_without_its_commit_is_refused(tmp_path
         load_bench(str(tmp_path / "bench.toml"))
 
 
-def test_a_file_that_must_be_fetched_says_where_from(attempts: Path, tmp_path: Path) -> None:
+def test_a_file_that_must_be_fetched_is_named_with_its_source(attempts: Path, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="accept its terms"):
         evaluate_bench("gpqa_diamond", None, attempts, [], tmp_path / "out", ["sources.0.path=/nowhere.csv"], None, [])
 

@@ -72,7 +72,7 @@ def test_accepted_references_go_on_and_rejected_problems_leave(tiny_copy: Tiny) 
 
 
 @pytest.mark.slow
-def test_a_label_that_a_person_stands_by_is_not_suspected_again(tiny_copy: Tiny) -> None:
+def test_a_label_that_a_person_confirms_is_not_suspected_again(tiny_copy: Tiny) -> None:
     name = name_of("wrong label")
     review(tiny_copy, "--accept", name, "--answer", "91")
     run(tiny_copy.recipe, tiny_copy.folder)

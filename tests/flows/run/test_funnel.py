@@ -84,7 +84,7 @@ def test_a_half_finished_stage_shows_its_rows_so_far(tiny_copy: Tiny) -> None:
     assert goldilocks("status", folder).out.count("not begun") >= 5
 
 
-def test_what_an_earlier_run_left_behind_is_not_counted(tiny_copy: Tiny) -> None:
+def test_rows_of_an_earlier_run_are_not_counted(tiny_copy: Tiny) -> None:
     good = [tries(f"What is {number} + 0?", str(number), f"{number}") for number in range(120)]
     write_jsonl(tiny_copy.recipe.parent / "weak.jsonl", [*good, {"question": 5, "tries": []}])
     assert tiny_copy.run("sources.0.limit=3").status == 1  # new rows come as far as the attempts, which cannot be read

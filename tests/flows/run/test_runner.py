@@ -77,7 +77,7 @@ def judged(judge: ProgramJudge) -> Shard:
 
 
 def refuses() -> Shard:
-    raise SourceError("the work says no")
+    raise SourceError("the work refuses")
 
 
 def test_only_shards_that_depend_on_no_other_are_spread() -> None:
@@ -112,7 +112,7 @@ def test_programs_are_judged_on_a_cluster_and_an_error_of_the_work_is_the_users_
     with ProgramJudge(known, 1, 1) as judge, ray_runner() as runner:
         made = [shard.notes for _, shard in runner.map((n, partial(judged, judge)) for n in range(2))]
         assert made == [{"0 correct": 1, "1 wrong": 1}] * 2
-        with pytest.raises(SourceError, match="the work says no"):
+        with pytest.raises(SourceError, match="the work refuses"):
             list(runner.map([(0, refuses)]))
 
 
@@ -133,8 +133,8 @@ def server(tmp_path: Path) -> Iterator[StandIn]:
     home = tmp_path / "inputs"
     home.mkdir()
     write_jsonl(home / "problems.jsonl", [{"question": text, "final": str(answer)} for text, answer in SUMS.items()])
-    says = [[text, f"\\boxed{{\\sqrt{{{answer * answer}}}}}"] for text, answer in SUMS.items()]
-    (tmp_path / "says.json").write_text(json.dumps(says))
+    answers = [[text, f"\\boxed{{\\sqrt{{{answer * answer}}}}}"] for text, answer in SUMS.items()]
+    (tmp_path / "says.json").write_text(json.dumps(answers))
     server = StandIn(tmp_path / "journal.jsonl", plan="slow " * 400, says=tmp_path / "says.json")
     recipe = POISONED.replace("URL", server.url).replace("shard_rows = 2", "shard_rows = 32")
     (home / "recipe.toml").write_text(recipe + "in_flight = 2\n")

@@ -90,7 +90,7 @@ PROBLEMS = {f"What is {number} plus {number} times 3?": str(4 * number) for numb
 POISONED, OTHER = "What is 12 plus 12 times 3?", "What is 15 plus 15 times 3?"
 
 
-def says(folder: Path, refused: dict[str, int]) -> None:
+def refusing(folder: Path, refused: dict[str, int]) -> None:
     """The server answers every problem rightly, less those that it refuses with a status."""
     answers = [[statement, f"So it is \\boxed{{{answer}}}."] for statement, answer in PROBLEMS.items()]
     (folder / "says.json").write_text(json.dumps([*([text, status] for text, status in refused.items()), *answers]))
@@ -98,11 +98,11 @@ def says(folder: Path, refused: dict[str, int]) -> None:
 
 @pytest.fixture
 def poisoned(tmp_path: Path) -> Iterator[Tiny]:
-    """A recipe whose server answers all problems; what it refuses, tests say."""
+    """A recipe whose server answers all problems until a test lets it refuse some."""
     home = tmp_path / "inputs"
     home.mkdir()
     write_jsonl(home / "problems.jsonl", [{"question": text, "final": answer} for text, answer in PROBLEMS.items()])
-    says(tmp_path, {})
+    refusing(tmp_path, {})
     server = StandIn(tmp_path / "journal.jsonl", says=tmp_path / "says.json")
     (home / "poisoned.toml").write_text(RECIPE.replace("URL", server.url))
     yield Tiny(home / "poisoned.toml", tmp_path / "run")
@@ -112,7 +112,7 @@ def poisoned(tmp_path: Path) -> Iterator[Tiny]:
 @pytest.mark.slow
 def test_one_poisoned_prompt_is_set_aside_and_asked_again(poisoned: Tiny, tmp_path: Path) -> None:
     folder = poisoned.folder
-    says(tmp_path, {POISONED: 400})
+    refusing(tmp_path, {POISONED: 400})
     first = run(poisoned.recipe, folder)
     assert "sampling_failed 1" in first.out
     assert "problems that the model's servers refused: 1; the next run tries them again (retry 1 of 2)" in first.out
@@ -129,7 +129,7 @@ def test_one_poisoned_prompt_is_set_aside_and_asked_again(poisoned: Tiny, tmp_pa
     assert json.loads((folder / "curated" / "asked.json").read_text())["prompt"] == "plain"
 
     kept = stamps(folder / "verdicts")
-    says(tmp_path, {})
+    refusing(tmp_path, {})
     assert "sampling_failed" not in run(poisoned.recipe, folder).out
     later = stamps(folder / "verdicts")
     assert all(later[name] == stamp for name, stamp in kept.items() if "/verdicts/00001" in name)
@@ -141,7 +141,7 @@ def test_one_poisoned_prompt_is_set_aside_and_asked_again(poisoned: Tiny, tmp_pa
 
 @pytest.mark.slow
 def test_what_stays_refused_is_asked_by_two_more_runs_and_changes_nothing(poisoned: Tiny, tmp_path: Path) -> None:
-    says(tmp_path, {POISONED: 400})
+    refusing(tmp_path, {POISONED: 400})
     run(poisoned.recipe, poisoned.folder)
     before, journal, asked = contents(poisoned.folder / "curated" / "data"), tmp_path / "journal.jsonl", []
     for _ in range(3):
@@ -155,7 +155,7 @@ def test_what_stays_refused_is_asked_by_two_more_runs_and_changes_nothing(poison
 
 @pytest.mark.slow
 def test_too_many_refused_problems_end_the_run_with_counts_and_an_example(poisoned: Tiny, tmp_path: Path) -> None:
-    says(tmp_path, {POISONED: 400, OTHER: 400})
+    refusing(tmp_path, {POISONED: 400, OTHER: 400})
     for counts in ("2", "1, 1 before"):  # again at a restart
         ended = poisoned.run()
         assert ended.status == 1
@@ -173,13 +173,13 @@ def test_votes_of_a_model_are_refused_and_asked_again_too(poisoned: Tiny, tmp_pa
     model = poisoned.recipe.read_text().partition("[models.student]")[2]
     with poisoned.recipe.open("a") as recipe:
         recipe.write(f'\n[questions.premises]\nmodel = "voter"\n\n[models.voter]{model}')
-    says(tmp_path, {POISONED: 400})
+    refusing(tmp_path, {POISONED: 400})
     first = run(poisoned.recipe, poisoned.folder)
     assert "Premises by votes: problems that the model's servers refused: 1; the next run tries them" in first.out
-    says(tmp_path, {})
+    refusing(tmp_path, {})
     assert "refused" not in run(poisoned.recipe, poisoned.folder).out
     assert published(poisoned.folder, "data").height == 6
-    says(tmp_path, {POISONED: 400, OTHER: 400})
+    refusing(tmp_path, {POISONED: 400, OTHER: 400})
     ended = goldilocks("run", poisoned.recipe, "--out", tmp_path / "other")
     assert ended.status == 1
     assert "(400 2), more than stage1.sampling.max_failed = 0.01 allows (1)" in ended.err

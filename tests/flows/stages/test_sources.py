@@ -229,7 +229,7 @@ def test_a_set_is_neither_exported_into_itself_nor_overwritten_by_a_comparison(t
 def test_a_run_does_not_read_its_own_set(tiny_copy: Tiny) -> None:
     own = next((tiny_copy.folder / "curated" / "data").glob("*.parquet"))
     mapped = ["sources.0.columns.statement=statement", "sources.0.columns.answer=answer"]
-    join = {"path": str(own), "on": "question", "key": "statement", "into": "beside"}
+    join = {"path": str(own), "on": "question", "key": "statement", "into": "other"}
     before = (tiny_copy.folder / "run.json").read_bytes(), own.read_bytes()
     for settings in (
         [f"sources.0.path={own}", "sources.0.kind=parquet", *mapped],
