@@ -25,11 +25,7 @@ from training.engines.verl.environment import VARIABLE, missing
 from training.engines.verl.run import last_step, processes_of
 from training.evaluation.metrics import read_metrics
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(bool(missing()), reason=missing()),
-    in_gate("flows/verl-loop"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing()), in_gate("flows/verl-loop")]
 
 STEPS = 3
 

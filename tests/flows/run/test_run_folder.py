@@ -125,6 +125,7 @@ def test_a_damaged_set_is_not_sent_and_is_written_again(tiny_copy: Tiny) -> None
         is_mark = name == ".published.json"
         why = f"{file} is damaged" if is_mark else f"{file} is not what was published"
         assert why in refusal("publish", tiny_copy.folder, "--to", "me/tiny")
+        assert goldilocks("status", tiny_copy.folder).status == 0
         again = run(tiny_copy.recipe, tiny_copy.folder)
         assert is_mark or f"{why}; the set is written again" in again.err
         assert contents(curated) == whole
@@ -153,20 +154,6 @@ def mirrored_set(there: Path) -> dict[str, bytes]:
     name = json.loads((there / "curated.json").read_text())["newest"]
     mark = json.loads((there / "curated" / f"{name}.json").read_text())
     return {file: (there / "curated" / name / file).read_bytes() for file in mark["files"]}
-
-
-def test_a_run_is_copied_and_what_is_missing_there_is_completed(tiny_copy: Tiny, tmp_path: Path) -> None:
-    folder, there = tiny_copy.folder, tmp_path / "there"
-    before = contents(folder / "curated")
-    run(tiny_copy.recipe, folder, f"storage.mirror={there}")
-    assert contents(folder / "curated") == mirrored_set(there) == before
-    assert (there / "history.jsonl").read_bytes() == (folder / "history.jsonl").read_bytes()
-    assert str(there) not in card(folder)
-    (name,) = (path.stem for path in (there / "curated").glob("*.json"))
-    (there / "curated" / f"{name}.json").unlink()  # killed before the mark
-    (there / "curated" / name / "README.md").write_text("half")
-    run(tiny_copy.recipe, folder, f"storage.mirror={there}")
-    assert mirrored_set(there) == before
 
 
 def test_a_mirror_that_cannot_be_written_is_refused_before_anything_runs(tiny_recipe: Path, tmp_path: Path) -> None:
@@ -254,6 +241,8 @@ def test_a_run_reads_from_and_copies_to_an_object_store_wherever_it_is_killed(
     assert status == 0, printed
     whole, rows = contents(out / "curated"), contents(out / "curated", "*.parquet")
     assert stored_set(store) == whole
+    assert store.texts("runs/tiny")["history.jsonl"] == (out / "history.jsonl").read_bytes()
+    assert MIRROR not in card(out)
     assert rows
     assert contents(tiny_run.folder / "curated", "*.parquet") == rows
     first_file = next(n for n, path in enumerate(store.writes) if "/curated/" in path and not path.endswith(".json"))
