@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tomllib
 from pathlib import Path
 
 import polars as pl
@@ -29,35 +30,17 @@ from tests.places import ROOT
 
 LINE = "Write the program in Python 3."
 ASK = "Given a whole number $n$, $0 \\le n \\le 1000$, print the whole number that comes right after it, on one line."
+PLUS_ONE = tomllib.loads(Path(__file__).with_name("plus_one.toml").read_text(encoding="utf-8"))
+"""A Kattis package, a model's programs for it, and its statement in German."""
+GERMAN = PLUS_ONE["german"]
 PACKAGE = {
-    "problem.yaml": "name: Plus one\nlicense: cc by\n",
+    **PLUS_ONE["package"],
     "problem_statement/problem.en.tex": f"\\problemname{{Plus one}}\n{ASK}\n",
     **{f"data/secret/{n}.in": f"{n}\n" for n in range(6)},
     **{f"data/secret/{n}.ans": f"{n + 1 + (n == 4)}\n" for n in range(6)},
     "data/secret/7.in": "2000\n",  # more than is allowed: dropped with the validator's words
     "data/secret/7.ans": "2001\n",
-    "input_validators/v.py": "import sys\nn = int(input())\nsys.exit(42 if 0 <= n <= 997 else f'{n} is too large')\n",
-    "submissions/accepted/a.py": "print(int(input()) + 1)\n",
-    "submissions/accepted/b.py": "n = int(input())\nprint(n - -1)\n",
-    "submissions/accepted/c.py": "import sys\nprint(1 + int(sys.stdin.read()))\n",
-    "submissions/wrong_answer/w.py": "n = int(input())\nprint(n + 1 if n < 300 else 1)\n",
 }
-GENERATOR = "```python\nk = int(input())\nprint(1000 - k)\n```\n```python\nassert 0 <= int(input()) <= 1000\n```\n"
-OUTSIDE = "```python\nk = int(input())\nprint(-k)\n```\n```python\nassert 0 <= int(input()) <= 1000\n```\n"
-"""A generator whose inputs its own validator rejects."""
-
-VALIDATOR = """```python
-raise SystemExit(1)
-```
-```python
-import sys
-lines = sys.stdin.read().split("\\n")
-values = list(map(int, lines[1].split(" ")))
-assert len(lines) == 3 and lines[2] == "" and len(values) == int(lines[0]) <= 50 and max(map(abs, values)) <= 1000
-```
-"""
-"""A generator that fails, and a validator that is right."""
-
 STATEMENT = f"# Plus one\n\n{ASK}"
 
 
@@ -78,8 +61,8 @@ def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [{"problem": f"{sound['text']}\n\n{LINE}", "text": text} for text in (right, wrong, "none", right)]
     rows += [{"problem": f"{STATEMENT}\n\n{LINE}", "text": text} for text in (plus, wrong, wrong, plus)]
     write_jsonl(folder / "attempts.jsonl", rows)
-    asked = [{"problem": STATEMENT, "text": text} for text in (OUTSIDE, GENERATOR)]
-    asked += [{"problem": row["text"], "text": VALIDATOR} for row in (lone, sound)]
+    asked = [{"problem": STATEMENT, "text": text} for text in (PLUS_ONE["outside"], PLUS_ONE["generator"])]
+    asked += [{"problem": row["text"], "text": PLUS_ONE["validator"]} for row in (lone, sound)]
     write_jsonl(folder / "generators.jsonl", asked)
     text = (ROOT / "flows" / "recipes" / "demo_code.toml").read_text()
     for old, new in (
@@ -155,12 +138,6 @@ def test_the_wrong_test_of_the_package_was_corrected_and_new_ones_catch_the_wron
     assert (notes[0]["refused_given"], notes[1]["asked"]) == (1, 3)
 
 
-GERMAN = (
-    "# Plus one\n\nGegeben ist eine ganze Zahl $n$ mit $0 \\le n \\le 1000$. Gib die ganze Zahl, die unmittelbar auf "
-    "sie folgt, in einer Zeile aus.\n\nSchreibe das Programm in Python 3."
-)
-
-
 TRANSLATION = Path(__file__).with_name("translation.toml").read_text(encoding="utf-8")
 
 
@@ -219,18 +196,7 @@ def test_explain_shows_the_matrix(finished: Path) -> None:
 
 # --- functions, in the forms of MBPP and HumanEval -------------------------------------------------------------------
 
-MBPP = {
-    "text": "Write a function to find the shared elements of the two given lists, in ascending order.",
-    "code": "def shared(a, b):\n    return sorted(set(a) & set(b))",
-    "test_list": ["assert shared([3, 4, 5], [5, 4]) == [4, 5]", "assert shared([1], [2]) == []"],
-    "test_setup_code": "",
-}
-HUMANEVAL = {
-    "prompt": 'def area(r):\n    """Return the area of a circle of this radius, as a decimal number."""\n',
-    "entry_point": "area",
-    "canonical_solution": "    return 3.14159265 * r * r\n",
-    "test": "def check(candidate):\n    assert abs(candidate(1) - 3.14159) < 1e-3\n",
-}
+MBPP, HUMANEVAL = map(json.loads, Path(__file__).with_name("functions.jsonl").read_text(encoding="utf-8").splitlines())
 FUNCTIONS = Path(__file__).with_name("functions.toml").read_text(encoding="utf-8")
 FUNCTION_LINE = "Write the function in Python 3."
 

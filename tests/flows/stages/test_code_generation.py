@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -21,34 +23,12 @@ from curation.verify.programs.tools import Runner
 from flows.stages.tests import unit_request
 from tests.made_limits import made_with
 
-STATEMENT = """Sum them.
-
-Input
-
-- One line with an integer $n$ ($1 \\leq n \\leq 10^5$).
-- One line with $n$ integers $a_1, \\ldots, a_n$ ($0 \\leq a_i \\leq 10^9$).
-
-Output
-
-Their sum.
-"""
+SUMS = tomllib.loads(Path(__file__).with_name("sums.toml").read_text(encoding="utf-8"))
+"""A statement, and programs for it."""
+RIGHT, WRONG, ODD, CHEAT = SUMS["right"], SUMS["wrong"], SUMS["odd"], SUMS["cheat"]
+VALIDATOR = Validator(ValidatorLang.PYTHON, {"v.py": SUMS["validator"]}, ("v.py",))
 SAMPLES = [("2\n1 2\n", "3\n"), ("3\n4 0 5\n", "9\n"), ("1\n7\n", "7\n")]
-RIGHT = [
-    "input()\nprint(sum(map(int, input().split())))\n",
-    "n = int(input())\ntotal = 0\nfor a in input().split():\n    total += int(a)\nprint(total)\n",
-    "import sys\nprint(sum(map(int, sys.stdin.read().split()[1:])))\n",
-]
-VALIDATOR = Validator(
-    ValidatorLang.PYTHON,
-    {
-        "v.py": "import sys\nhead, body, end = sys.stdin.read().split('\\n')\nvalues = body.split(' ')\n"
-        "assert (str(int(head)), end) == (head, '') and len(values) == int(head) <= 10**5\n"
-        "assert all(str(int(one)) == one and 0 <= int(one) <= 10**9 for one in values)\nsys.exit(42)\n"
-    },
-    ("v.py",),
-)
 GIVEN = [GivenInput(at, text, example=True) for at, (text, _) in enumerate(SAMPLES)]
-WRONG = "input()\nprint(sum(map(int, input().split())) % 1000)\n"
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +43,7 @@ def sums(*right: str) -> Unit:
     labelled = [*((code, True) for code in right), (WRONG, False)]
     solutions = [("sums", at, "python", code, label, f"{at}.py") for at, (code, label) in enumerate(labelled)]
     judging = dict.fromkeys(JUDGING.names()) | {"problem": "sums", "time_limit_s": 10.0, "memory_mb": 512}
-    about = {"id": "sums", "statement": STATEMENT, "lang": "en"}
+    about = {"id": "sums", "statement": SUMS["statement"], "lang": "en"}
     tests = pl.DataFrame(rows, schema=TEST, orient="row")
     return Unit(about, tests, 0, pl.DataFrame(solutions, schema=SOLUTION, orient="row"), judging)
 
@@ -96,12 +76,6 @@ def test_changed_inputs_keep_the_form_and_catch_the_wrong_program(runner: Runner
         assert output == f"{sum(values)}\n"
 
 
-ODD = """input()
-numbers = list(map(int, input().split()))
-assert sum(numbers) % 2
-print(sum(numbers))
-"""
-"""Right if the statement means that the sum is odd, as that of every sample is."""
 STRANGE = [f"print({number})\n" for number in range(3)]
 
 
@@ -137,19 +111,7 @@ def test_a_cut_input_is_refused_although_all_solutions_agree_on_it() -> None:
     assert "cut it off" in decided["evidence"][1]
 
 
-GENERATOR = """
-k = int(input())
-if k == 2:
-    raise SystemExit(1)
-if k <= 3:
-    print(5)
-    print(*[1000 * k] * 5)
-else:
-    print(2)
-    print(k % 3, 1)
-"""
-CHEAT = "input()\na = input().split()\nprint(0 if a == ['2', '1'] else sum(map(int, a)))\n"
-RESPONSE = "\n".join(f"```python\n{code}```" for code in (GENERATOR, "input()\n", CHEAT, RIGHT[0]))
+RESPONSE = "\n".join(f"```python\n{code}```" for code in (SUMS["generator"], "input()\n", CHEAT, RIGHT[0]))
 
 
 def test_a_model_is_shown_given_tests_and_its_generator_prints_designed_and_small_inputs_each_once(
