@@ -25,15 +25,7 @@ RECIPE = Path(__file__).with_name("overlaps.toml").read_text(encoding="utf-8")
 EXAM = "Read the masses of crates on a barge, and print by how much the heaviest exceeds the lightest."
 SAME = "Several crates stand on a barge. You read all of their masses. Print heaviest minus lightest."
 ALIKE = "Several crates stand on a barge. You read all of their masses. Print heaviest plus lightest."
-OTHERS = [
-    f"A {who} writes down {what}. Given these, say with one number how {how}."
-    for who, what, how in zip(
-        "gardener pilot baker singer tailor diver poet miner".split(),
-        "heights speeds loaves notes seams depths verses tunnels".split(),
-        "tall fast crusty loud long deep rhymed dark".split(),
-        strict=True,
-    )
-]
+OTHERS = Path(__file__).with_name("other_tasks.txt").read_text(encoding="utf-8").splitlines()
 
 
 def row(text: str) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import polars as pl
@@ -18,13 +19,7 @@ from tests.curation.verify.test_own_judges import CHEMISTRY
 from tests.flows.conftest import TINY_RECIPE, goldilocks, published, refusal, tries, write_jsonl
 from tests.flows.run.folders import card, run
 
-RULE = """
-class Rule:
-    def drop(self, statement, answer):
-        return f"{len(answer)} signs" if "ethanol" in statement else None
-
-RULE = Rule()
-"""
+OWN = tomllib.loads(Path(__file__).with_name("own_plugins.toml").read_text(encoding="utf-8"))
 PROBLEMS = {
     "Which formula has dimethyl ether, a gas at room temperature?": ("C2H6O", "CH3OCH3 C2H6O CO2 CO2"),
     "Which formula has ethanol, written as a sum of atoms?": ("C2H6O", "CH3CH2OH C2H6O CO2 CO2"),
@@ -38,7 +33,7 @@ def recipe(tmp_path: Path) -> Path:
     home = tmp_path / "inputs"
     home.mkdir()
     (home / "chem.py").write_text(CHEMISTRY)
-    (home / "own.py").write_text(RULE)
+    (home / "own.py").write_text(OWN["rule"])
     write_jsonl(home / "problems.jsonl", [{"question": text, "final": one} for text, (one, _) in PROBLEMS.items()])
     write_jsonl(home / "weak.jsonl", [tries(text, *one) for text, one in PROBLEMS.items()])
     own = '[verify]\njudges = ["chem.py:FORMULA"]\n[statements]\nrules = ["own.py:RULE"]\n'
@@ -86,28 +81,20 @@ def test_a_set_is_made_and_scored_by_the_users_own_files(
 
 
 def test_mistakes_of_plugins_name_the_file_the_line_and_the_row(recipe: Path, tmp_path: Path) -> None:
-    (recipe.parent / "own.py").write_text(RULE.replace('f"{len(answer)} signs"', "answer.missing"))
+    (recipe.parent / "own.py").write_text(OWN["rule"].replace('f"{len(answer)} signs"', "answer.missing"))
     why = goldilocks("run", recipe, "--out", tmp_path / "run").err
-    assert f"{recipe.parent / 'own.py'}:4: AttributeError" in why
+    assert f"{recipe.parent / 'own.py'}:3: AttributeError" in why
     assert "(row 1 of source school, problem " in why
     recipe.write_text(recipe.read_text().replace(":RULE", ":Rule"))
     assert "it must be an object with the method `drop`" in refusal("run", recipe, "--out", tmp_path / "other")
 
 
-CELLS = """
-def make(level, seed):
-    row = {"statement": f"Draw {seed} empty cells and {seed} full ones.", "answer": "#." * seed}
-    return row if seed < 4 else {**row, "answer": "##__", "judged_by": "generator"}
-
-def score(row, answer):
-    return sorted(answer) == sorted(row["answer"])
-"""
 SOURCE = Path(__file__).with_name("cells.toml").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
 def test_made_rows_that_the_verifier_cannot_read_are_judged_by_their_generators_scorer(tmp_path: Path) -> None:
-    (tmp_path / "cells.py").write_text(CELLS)
+    (tmp_path / "cells.py").write_text(OWN["cells"])
     (tmp_path / "cells.toml").write_text(f"{SOURCE}[stage1]{STAGE1.partition('[stage1]')[2]}")
     finals = {2: "..## #..# #.# x", 3: "... ## # .", 4: "__## ##__ x y"}
     made = {seed: f"Draw {seed} empty cells and {seed} full ones." for seed in finals}
