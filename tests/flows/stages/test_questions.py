@@ -220,26 +220,9 @@ def test_every_question_of_the_registry_is_one_of_two_shapes(name: str) -> None:
 
 # --- variants --------------------------------------------------------------------------------------------------------
 
-PLUS, PRODUCT, BAGS, AGES, TRAIN, RIBBON = (
-    "What is 17 + 25?",
-    "What is 13 times 17?",
-    "How many apples are 3 bags with 14 apples each?",
-    "Ann is 12 years old and Ben is 9 years older. How old is Ben?",
-    "A train covers 240 km in 3 hours. How many km does it cover in one hour?",
-    "A rope of 90 m is cut into 6 equal pieces. How many metres long is a piece?",
-)
-ANSWERS = {PLUS: "42", PRODUCT: "221", BAGS: "42", AGES: "21", TRAIN: "80", RIBBON: "15"}
-COINS = "Tom owns 17 coins, one of them from Spain, and gets 25 more on Monday. How many has he in the end?"
-ROWS = "A hall has 13 rows of seats, and every row has room for 17 guests. For how many guests is there a seat?"
-AGED = "Nine years lie between Ben and his younger cousin Ann, who turned 12 in May. What is the age of Ben in years?"
-EXAM = "The ribbon on a roll is 90 m long; a tailor divides it fairly among 6 children. How many metres does each get?"
-WRITTEN = {
-    PLUS: (COINS, "42"),
-    PRODUCT: (ROWS, "221"),
-    BAGS: ("How many apples are 3 bags with 14 apples  each?", "42"),
-    AGES: (AGED, "22"),
-    RIBBON: (EXAM, "15"),
-}
+LINES = Path(__file__).with_name("variants.jsonl").read_text(encoding="utf-8").splitlines()
+ROWS = {row["name"]: row for row in map(json.loads, LINES)}
+"""Problems with what a model writes as a variant, its own answer, and the answers to the variant."""
 EXAMS = '{ name = "exam", kind = "jsonl", path = "exam.jsonl", columns = { statement = "task" } }'
 VARIANTS = recipe_with(f"decontamination.against=[{EXAMS}]") + asks_judge("variants")
 
@@ -250,14 +233,15 @@ def variants(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("variants") / "variants"
     folder.mkdir()
     (folder / "recipe.toml").write_text(VARIANTS)
-    write_jsonl(folder / "problems.jsonl", [{"question": text, "final": answer} for text, answer in ANSWERS.items()])
-    write_jsonl(folder / "exam.jsonl", [{"task": EXAM}])
-    attempts = [tries(text, None, f"{answer} {answer} 1 2") for text, answer in ANSWERS.items()]
-    attempts += [tries(COINS, None, "42 1 2 3"), tries(ROWS, None, "1 2 3 4"), tries(AGED, None, "21 21 3 4")]
+    rows, written = ROWS.values(), [row for row in ROWS.values() if row["finals"]]
+    write_jsonl(folder / "problems.jsonl", [{"question": row["question"], "final": row["final"]} for row in rows])
+    write_jsonl(folder / "exam.jsonl", [{"task": ROWS["rope"]["variant"]}])
+    attempts = [tries(row["question"], None, f"{row['final']} {row['final']} 1 2") for row in rows]
+    attempts += [tries(row["variant"], None, row["finals"]) for row in written]
     write_jsonl(folder / "weak.jsonl", attempts)
-    texts = {text: rf"<problem>{new}</problem> So it is \boxed{{{own}}}" for text, (new, own) in WRITTEN.items()}
-    texts[TRAIN] = "<problem>NONE</problem>"
-    write_jsonl(folder / "votes.jsonl", [{"question": text, "text": said} for text, said in texts.items()])
+    texts = [f"<problem>{row['variant'] or 'NONE'}</problem> So \\boxed{{{row['own']}}}" for row in rows]
+    votes = [{"question": row["question"], "text": text} for row, text in zip(rows, texts, strict=True)]
+    write_jsonl(folder / "votes.jsonl", votes)
     out = folder.parent / "run"
     run(folder / "recipe.toml", out)
     return folder / "recipe.toml", out
@@ -267,23 +251,24 @@ def test_a_variant_that_is_proven_and_of_the_right_difficulty_enters_and_others_
     variants: tuple[Path, Path],
 ) -> None:
     rows = published(variants[1], "data")
-    assert rows.height == len(ANSWERS) + 1
-    at = rows["statement"].to_list().index(COINS)
+    assert rows.height == len(ROWS) + 1
+    at = rows["statement"].to_list().index(ROWS["sum"]["variant"])
     original, variant = rows.row(at - 1, named=True), rows.row(at, named=True)
     meta = json.loads(variant["meta"])
-    assert (original["statement"], meta["variant_of"]) == (PLUS, original["id"])
+    assert (original["statement"], meta["variant_of"]) == (ROWS["sum"]["question"], original["id"])
     assert meta["variant"]["own_answer"] == "correct"
     assert (variant["correct"], variant["judged"], variant["pass_rate"]) == (1, 4, 0.25)
     assert all(variant[name] == original[name] for name in ("answer", "license", "source"))
     dropped = pl.read_parquet(variants[1] / "stages" / "10-variants" / "dropped" / "*.parquet")
     assert set(dropped["reason"]) == {"no_variant"}
-    why = dict(dropped.select("statement", "evidence").iter_rows())
-    assert set(why) == set(ANSWERS) - {PLUS}
-    assert why[PRODUCT].startswith("its pass rate is out of the band: 0 of 4")
-    assert why[BAGS].startswith("a near duplicate")
-    assert why[AGES].endswith("are the reference: 2 of 4")
-    assert why[TRAIN] == "no variant"
-    assert why[RIBBON] == "overlaps with a benchmark: exam"
+    evidence = dict(dropped.select("statement", "evidence").iter_rows())
+    why = {name: evidence.get(row["question"]) for name, row in ROWS.items()}
+    assert why["sum"] is None
+    assert why["product"].startswith("its pass rate is out of the band: 0 of 4")
+    assert why["bags"].startswith("a near duplicate")
+    assert why["ages"].endswith("are the reference: 2 of 4")
+    assert why["train"] == "no variant"
+    assert why["rope"] == "overlaps with a benchmark: exam"
 
 
 def test_a_killed_run_ends_in_the_same_rows(
