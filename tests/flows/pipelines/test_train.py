@@ -64,24 +64,18 @@ def test_the_shipped_recipe_is_one_and_can_be_changed() -> None:
             "data.problemz=4",
             "unknown key `data.problemz`; did you mean `problems`? Allowed here: kind, problems, seed.",
         ),
-        (
-            "models.student.decoding.max_tokens=1",
-            "models.student.decoding.max_tokens is not read in training: "
-            "rewards.max_length, seed and collector take its place; leave it out.",
-        ),
-        (
-            "collector.group_size=7",
-            "collector: n_batch = 128 holds no whole number of groups of 7; change one of them.",
-        ),
+        ("models.student.decoding.max_tokens=1", "models.student.decoding.max_tokens is not read in training: "),
+        ("collector.group_size=7", "collector: n_batch = 128 holds no whole number of groups of 7; "),
     ],
 )
 def test_what_cannot_be_meant_is_one_sentence(override: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError) as of_file:
         load_train_recipe(RECIPE, [override])
-    assert str(caught.value) == f"recipe {RECIPE}: {message}"
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError) as of_run:
         read_run(begun(tmp_path), [override])
-    assert str(caught.value) == f"recipe {tmp_path / 'run.json'}: {message}"
+    for caught, place in ((of_file, RECIPE), (of_run, tmp_path / "run.json")):
+        assert str(caught.value).startswith(f"recipe {place}: {message}")
+        assert "\n" not in str(caught.value)
 
 
 def test_damaged_and_missing_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,4 @@
-"""What goes round with verl: a grader between two stages, scheduled training on the set, and the refresh by its model.
-
-verl's own trainer is started for real on the CPU, with `tests.training.engines.verl.on_cpu`.
-"""
+"""A grader by verl, training on the set, and the refresh by its model; verl's own trainer runs on the CPU."""
 
 from __future__ import annotations
 

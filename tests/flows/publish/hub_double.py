@@ -1,8 +1,4 @@
-"""A small double of a data set hub's API, in a thread: repositories, commits with files, tags.
-
-It speaks what `huggingface_hub` asks when a folder is pushed: create, preupload, LFS batch and upload, commit, tag,
-tree. A commit holds its own files whole, as Git does.
-"""
+"""A double of a data set hub's API, in a thread: repositories, commits that hold their files whole, tags."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from flows.pipelines.evaluate import trained_sets
 from flows.publish.curated_set import renew_mark
 from flows.publish.receipts import renew_contents
 from flows.run.recipe import load_recipe
-from tests.flows.conftest import ROOT, Tiny, goldilocks, published, refusal, write_jsonl
+from tests.flows.conftest import ROOT, Tiny, goldilocks, published, refusal
 from tests.flows.publish.hub_double import TOKEN, HubDouble
 from tests.flows.run.folders import contents
 from tests.flows.run.folders import run as finish
@@ -120,26 +120,14 @@ def test_what_the_hub_refuses_is_one_sentence(
 # --- texts whose licence does not let them be handed on: not sent, put back from the source, and checked -------------
 
 RECIPE = Path(__file__).with_name("withheld.toml").read_text(encoding="utf-8")
-NUMBERS = range(11, 19)
-SECRET = ("1. What is 12 plus 12 times 3?", "What is 14 plus 14 times 3?", "What is 16 plus 16 times 3?")
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run, and its inputs next to it; they are not to be changed."""
     home = tmp_path_factory.mktemp("withheld")
-    problems, attempts = [], []
-    for number in NUMBERS:
-        text = f"{'1. ' if number == 12 else ''}What is {number} plus {number} times 3?"
-        value = str(4 * number)
-        terms = "unknown" if text in SECRET else "MIT"
-        solution = f"Because of {number} it is {value}, see page 9."
-        problems.append({"question": text, "final": value, "why": solution, "level": number, "terms": terms})
-        tried = value if number != 16 else "7"  # never solved: it leaves, and its text must not
-        attempts.append({"question": text, "tries": [{"text": tried}, {"text": "1"}]})
-    copy = {**problems[4], "terms": "unknown"}  # of number 15, whose own licence is MIT
-    write_jsonl(home / "problems.jsonl", [*problems, copy])
-    write_jsonl(home / "attempts.jsonl", attempts)
+    for name in ("problems.jsonl", "attempts.jsonl"):  # number 16 is never solved; the last row is a copy of 15
+        shutil.copy(Path(__file__).with_name(f"withheld_{name}"), home / name)
     (home / "withheld.toml").write_text(RECIPE)
     finish(home / "withheld.toml", home / "run")
     return home

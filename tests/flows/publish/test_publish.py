@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import shutil
@@ -17,10 +16,8 @@ from curation.publish.cards.card import rows_digest
 from curation.publish.export import CURATED
 from curation.publish.receipts import read_receipt
 from curation.records import DROPPED
-from curation.storage import sorted_parts
 from curation.storage.stages import atomic_write
 from flows.publish import curated_set
-from flows.publish.versions import digest_of
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import new_run
 from tests.benchmarks.bench_crash import write_recipe
@@ -99,20 +96,6 @@ def test_a_grader_in_the_run_folder_leaves_no_trace_of_it_in_the_card(tmp_path: 
     again = parse_recipe(tomllib.loads(curated_set.recipe_text(one)), "the card")  # with one grader, and no stage 2
     assert again.grader is not None
     assert again.grader.recipe == "…/train_demo_grader.toml"
-
-
-def test_a_digest_is_that_of_the_whole_table_however_few_rows_are_written_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    rows = [(f"p{number % 4}{number}", None if number % 3 else 'a "b",\n', "today") for number in range(9)]
-    table = pl.DataFrame(rows, ["problem", "reason", "measured_on"], orient="row")
-    text = table.drop("measured_on").sort("problem").write_csv()
-    monkeypatch.setattr(sorted_parts, "ROWS_AT_ONCE", 2)
-    digest = digest_of(table.lazy())
-    assert digest == hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-    empty = table.clear().drop("measured_on").write_csv()
-    assert digest_of(table.clear().lazy()) == hashlib.blake2b(empty.encode(), digest_size=16).hexdigest()
-    assert digest_of(table.reverse().lazy()) == digest != digest_of(table[1:].lazy())
 
 
 # --- the receipt: verified by computing it again, and whatever was altered is named ----------------------------------

@@ -1,11 +1,9 @@
-"""What a run shows: its funnel, finished or half-way, and while it samples the bar, refusals and unreadable answers."""
+"""What a run shows: its funnel, finished or half-way, and while it samples refusals and unreadable answers."""
 
 from __future__ import annotations
 
 import itertools
 import json
-import os
-import pty
 import re
 import shutil
 import subprocess
@@ -95,36 +93,6 @@ def test_rows_of_an_earlier_run_are_not_counted(tiny_copy: Tiny) -> None:
 
 
 # --- while a run samples ---------------------------------------------------------------------------------------------
-
-SCRIPT = """
-from flows.run.progress import bar, note
-with bar("Stage 1: attempts", 9000) as advance:
-    advance(2000)
-    note("5 min left, 1,904 attempts, 12,345 tokens/s, 1,234 kept, 567 dropped, 64 in flight at 1.2 s", 5500)
-    advance(1000)
-"""
-
-
-def test_a_bar_counts_decided_problems_within_80_columns() -> None:
-    shown = bytearray()
-    child, terminal = pty.fork()
-    if child == 0:  # pragma: no cover
-        os.chdir(ROOT)
-        os.execve(sys.executable, [sys.executable, "-c", SCRIPT], {**os.environ, "COLUMNS": "80", "TERM": "xterm"})
-    while True:
-        try:
-            shown += os.read(terminal, 4096)
-        except OSError:  # the child has ended
-            break
-    _, status = os.waitpid(child, 0)
-    os.close(terminal)
-    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode())
-    assert status == 0, text
-    lines = [line.strip() for line in re.split(r"[\r\n]+", text)]
-    assert max(map(len, lines)) <= 80
-    assert any("3,500/9,000" in line for line in lines)
-    assert not any("3,000/9,000" in line for line in lines)  # a finished shard never takes decided problems back
-    assert any(line.startswith("5 min left, 1,904 attempts") for line in lines)
 
 
 def test_refusals_for_now_are_shown_while_a_run_samples() -> None:

@@ -1,7 +1,4 @@
-"""A new stage is one `Stage` and one line in a pipeline's list: everything else derives from that.
-
-The stage of this test drops products. Nothing of it is anywhere but here.
-"""
+"""A new stage is one `Stage` and one line in a pipeline's list; this test's own, which drops products, is only here."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_set_changes_a_value(path: Path, overrides: list[str], find: Callable[[R
         ),
         (
             "stage1.model=studnet",
-            "stage1.model = 'studnet': there is no table [models.studnet]; did you mean `student`? defined: student, ",
+            "there is no table [models.studnet]; did you mean `student`? defined: student, strong.",
         ),
         ("models={}", "stage1.model = 'student': there is no table [models.student]; no model is defined."),
         (

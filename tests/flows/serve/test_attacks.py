@@ -1,8 +1,4 @@
-"""A real service: a run and a refresh at its work, then attacks on it without a key, from foreign names and origins,
-and through the API with every key there is.
-
-Each attack that would run something writes a file, which must not be there. The last one changes the deployments.
-"""
+"""Attacks on a real service, without a key, from foreign names and origins, with every key; none may write a file."""
 
 from __future__ import annotations
 

@@ -194,10 +194,7 @@ def test_a_question_of_ones_own_is_a_short_file_and_a_table(own: Path, tmp_path:
         ('questions.suitable_ones.use="own.py:DropReason"', "must be a Vote"),
         ('questions.premises={use="own.py:ALGEBRA"}', "questions.premises: Goldilocks has a question of this name"),
         ('questions.references={use="own.py:ALGEBRA"}', "questions.references: a stage has this name"),
-        (
-            "questions.premisses={threshold=0.3}",
-            "no such question (one of your own needs `use`); did you mean `premises`",
-        ),
+        ("questions.premisses={threshold=0.3}", "no such question (one of your own needs `use`); did you mean `prem"),
     ],
 )
 def test_a_question_that_cannot_be_meant_is_refused(own: Path, tmp_path: Path, setting: str, why: str) -> None:
