@@ -56,14 +56,8 @@ def test_set_changes_a_value(path: Path, overrides: list[str], find: Callable[[R
         ("seed", "--set seed: write key=value, as in seed=1."),
         ("sources.2.limit=5", "`2` is not a position; the list has 2, from 0"),
         ("name.first.second=x", "is inside a value that is no table"),
-        (
-            "stage1.band.attempt=8",
-            "unknown key `stage1.band.attempt`; did you mean `attempts`? Allowed here: attempts,",
-        ),
-        (
-            "stage1.model=studnet",
-            "there is no table [models.studnet]; did you mean `student`? defined: student, strong.",
-        ),
+        ("stage1.band.attempt=8", "unknown key `stage1.band.attempt`; did you mean `attempts`? Allowed here: "),
+        ("stage1.model=studnet", "there is no table [models.studnet]; did you mean `student`? defined: student, "),
         ("models={}", "stage1.model = 'student': there is no table [models.student]; no model is defined."),
         (
             'models.student={kind="endpoint", model="m", revision="1", urls=["localhost"]}',

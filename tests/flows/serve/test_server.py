@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import httpx
@@ -21,6 +22,8 @@ from flows.serve.server import TOKEN, end_processes, processes_of, quiet, user_a
 from flows.serve.serving import serving_api
 from tests.flows.conftest import KEYS, ROOT, TITLES, Tiny, free_port
 from tests.waiting import PATIENCE_S, wait_until
+
+SCRIPTS = tomllib.loads(Path(__file__).with_name("scripts.toml").read_text(encoding="utf-8"))
 
 
 def children() -> set[psutil.Process]:
@@ -38,21 +41,6 @@ def test_the_users_own_server_is_used_and_none_is_started(prefect_server: str, m
     assert httpx.get(f"{prefect_server}/health").status_code == 200
 
 
-SLOW_AUTOMATIONS = """
-import asyncio, sys
-from flows.serve.access import PAGE_KEY, SERVER_KEY
-from flows.serve.server import _serve
-from prefect.server.events import triggers
-
-async def slow(session, real=triggers.read_automation_state_snapshot):
-    await asyncio.sleep(3)
-    return await real(session)
-
-triggers.read_automation_state_snapshot = slow
-_serve(int(sys.argv[1]), [])
-"""
-
-
 @pytest.mark.slow
 def test_automations_are_stored_while_the_server_reads_them_and_it_ends_with_its_starter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_database: Path
@@ -68,7 +56,7 @@ def test_automations_are_stored_while_the_server_reads_them_and_it_ends_with_its
         "actions": [{"type": "do-nothing"}],
     }
     headers = {"Authorization": f"Basic {base64.b64encode(KEYS.service.encode()).decode()}"}
-    command = [sys.executable, "-c", SLOW_AUTOMATIONS, str(port)]
+    command = [sys.executable, "-c", SCRIPTS["slow_automations"], str(port)]
     with (
         subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE) as server,
         httpx.Client(base_url=f"http://127.0.0.1:{port}/api", headers=headers, timeout=60) as client,
@@ -135,30 +123,10 @@ def test_the_run_its_tasks_and_its_artifacts_are_stored(tiny_copy: Tiny, under_p
 
 # --- processes, and slots of GPUs ------------------------------------------------------------------------------------
 
-GRANDCHILD = f"""
-import subprocess, sys
-subprocess.Popen([sys.executable, "-c", "import time; time.sleep({PATIENCE_S})"], start_new_session=True)
-"""
-
-LEASHED = """
-import os, sys
-from flows.serve.server import TOKEN, end_with_parent
-print("up", flush=True)
-end_with_parent(os.environ[TOKEN])
-"""
-
-HOLD = f"""
-import time
-from flows.serve.flow_runs import gpu_slot
-with gpu_slot(1, print):
-    print("held", flush=True)
-    time.sleep({PATIENCE_S})
-"""
-
 
 def leave_a_grandchild(token: str) -> dict[str, str]:
     environment = {**os.environ, TOKEN: token}
-    subprocess.run([sys.executable, "-c", GRANDCHILD], env=environment, check=True)
+    subprocess.run([sys.executable, "-c", SCRIPTS["grandchild"]], env=environment, check=True)
     return environment
 
 
@@ -172,7 +140,7 @@ def test_a_process_whose_parent_is_gone_is_found_and_ended() -> None:
 
 def test_who_sees_its_parent_end_ends_the_service() -> None:
     environment, pipes = leave_a_grandchild("test-token-2"), {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, "-c", LEASHED], cwd=ROOT, env=environment, **pipes) as child:
+    with subprocess.Popen([sys.executable, "-c", SCRIPTS["leashed"]], cwd=ROOT, env=environment, **pipes) as child:
         assert child.stdout is not None
         assert child.stdin is not None
         assert child.stdout.readline() == b"up\n"
@@ -188,7 +156,9 @@ def test_a_held_gpu_slot_is_waited_for_and_a_killed_holder_frees_it(
     with gpu_slot(2, print) as first, gpu_slot(2, print) as second:
         assert (first, second) == (0, 1)
     messages: list[str] = []
-    with subprocess.Popen([sys.executable, "-c", HOLD], cwd=ROOT, stdout=subprocess.PIPE, text=True) as holder:
+    with subprocess.Popen(
+        [sys.executable, "-c", SCRIPTS["hold"]], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
 
