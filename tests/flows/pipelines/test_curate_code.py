@@ -21,11 +21,10 @@ from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import CodeLang, CodeVerdict, Submission
 from curation.verify.programs.tables import set_problems
 from curation.verify.programs.tools import Runner
-from flows.cli.commands import run_recipe
 from flows.cli.plan import plan_recipe
 from tests.flows.code_rows import READ, sound_row
 from tests.flows.conftest import goldilocks, write_jsonl
-from tests.flows.run.folders import run, times
+from tests.flows.run.folders import run
 from tests.places import ROOT
 
 LINE = "Write the program in Python 3."
@@ -172,12 +171,7 @@ def test_a_statement_is_translated_and_its_tests_stay(recipe: Path, finished: Pa
 
 
 @pytest.mark.slow
-def test_a_finished_run_makes_nothing_again_and_a_plan_runs_the_code_pipelines_own_filters(
-    finished: Path, recipe: Path, tmp_path: Path
-) -> None:
-    made = times(finished / "stages", "*.parquet")
-    run(recipe, finished)
-    assert times(finished / "stages", "*.parquet") == made
+def test_a_plan_runs_the_code_pipelines_own_filters(finished: Path, recipe: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(finished, tmp_path / "run")
     for name in ("verdicts/stage1", "stages/10-export"):
         shutil.rmtree(copy / name)
@@ -212,13 +206,12 @@ def test_functions_are_curated_and_judged_by_their_asserts(tmp_path: Path) -> No
     rows += [{"problem": asked, "text": text} for text in (right, "none", "none", "none")]
     write_jsonl(tmp_path / "attempts.jsonl", rows)
     (tmp_path / "functions.toml").write_text(FUNCTIONS)
-    run_recipe(tmp_path / "functions.toml", [], tmp_path / "run")
-    curated = tmp_path / "run" / "curated"
-    data = pl.read_parquet(curated / "data" / "*.parquet").sort("source", descending=True)
+    run(tmp_path / "functions.toml", tmp_path / "run")
+    data = table(tmp_path / "run", "data").sort("source", descending=True)
     assert data["source"].to_list() == ["mbpp", "humaneval"]
     assert data["correct"].to_list() == [2, 1]
     groups = {row["id"]: (row["group"], CodeLang.PYTHON) for row in data.iter_rows(named=True)}
-    problems = set_problems(curated, groups)
+    problems = set_problems(tmp_path / "run" / "curated", groups)
     submissions = [Submission(CodeLang.PYTHON, text) for text in (MBPP["code"], "def area(r): return 3 * r")]
     with Runner(1) as runner:
         jobs = zip((problems[name] for name in data["id"]), submissions, strict=True)

@@ -179,14 +179,21 @@ def recipe_of(home: Path, models: Sequence[str], error_rate: float) -> Path:
     return write_recipe(home, PROBLEMS, models, "shard_rows=100", *changes)
 
 
-def verdicts_folder(folder: Path, part: str) -> Path:
-    (verifier,) = (folder / "verdicts" / part).iterdir()
-    return verifier
-
-
-def check_every_figure(folder: Path) -> None:
-    """Each published row has the figures of the verdicts on its attempts."""
-    verdicts = read_table(verdicts_folder(folder, "stage2"), "verdicts")
+@pytest.mark.usefixtures("small_anchor")
+def test_stage_1s_attempts_spare_stage_2_attempts_and_rows_have_the_figures_of_their_verdicts(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with Solver(-1.0) as weak, Solver(1.0) as strong:
+        recipe = recipe_of(tmp_path, [weak.table("weak"), strong.table("strong")], 0.1)
+        run(recipe, folder)
+        marks = [json.loads(path.read_text()) for path in (folder / "verdicts").glob("*/*/DONE.json")]
+        made = sum(mark["notes"]["made"] for mark in marks)  # the anchor's are among them
+        reports = [row for row in read_metrics(folder) if "attempts" in row]
+        assert sum(last["attempts"] for last in {row["stage"]: row for row in reports}.values()) == made
+        assert made == weak.requests + strong.requests
+    (stage2,) = (folder / "verdicts" / "stage2").iterdir()
+    priors, verdicts = read_table(stage2, "priors"), read_table(stage2, "verdicts")
+    assert priors.filter(pl.col("error_rate") == 0).height == 60
+    assert priors.height == PROBLEMS
     earlier = read_table(next((folder / "decisions" / "stage1").iterdir()), "decisions")
     first = dict(earlier.select("problem", "pass_rate").iter_rows())
     rows = published(folder, "data")
@@ -205,23 +212,6 @@ def check_every_figure(folder: Path) -> None:
         assert row["first_pass_rate"] == first[row["id"]]
         assert row["informed_by"].startswith(f"strong@1 {row['judged']}")
     assert rows["informed_by"].str.contains(", weak@1 ").any()
-
-
-@pytest.mark.usefixtures("small_anchor")
-def test_stage_1s_attempts_spare_stage_2_attempts(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    with Solver(-1.0) as weak, Solver(1.0) as strong:
-        recipe = recipe_of(tmp_path, [weak.table("weak"), strong.table("strong")], 0.1)
-        run(recipe, folder)
-        marks = [json.loads(path.read_text()) for path in (folder / "verdicts").glob("*/*/DONE.json")]
-        made = sum(mark["notes"]["made"] for mark in marks)  # the anchor's are among them
-        reports = [row for row in read_metrics(folder) if "attempts" in row]
-        assert sum(last["attempts"] for last in {row["stage"]: row for row in reports}.values()) == made
-        assert made == weak.requests + strong.requests
-    priors = read_table(verdicts_folder(folder, "stage2"), "priors")
-    assert priors.filter(pl.col("error_rate") == 0).height == 60
-    assert priors.height == PROBLEMS
-    check_every_figure(folder)
 
 
 @pytest.mark.usefixtures("small_anchor")
