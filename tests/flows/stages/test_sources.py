@@ -10,7 +10,7 @@ import pytest
 
 from curation.storage.stages import read_table
 from tests.flows.conftest import Tiny, goldilocks, published, recipe_with, refusal, stamps, tries, write_jsonl
-from tests.flows.run.folders import card, run
+from tests.flows.run.folders import card, contents, run
 
 RECIPE = (
     recipe_with(
@@ -212,18 +212,20 @@ def test_an_output_that_is_an_input_is_refused(command: tuple[str, ...], tmp_pat
 
 
 def test_a_set_is_neither_exported_into_itself_nor_overwritten_by_a_comparison(tiny_copy: Tiny, tiny_run: Tiny) -> None:
-    curated, before = tiny_copy.folder / "curated", stamps(tiny_copy.folder)
+    curated = tiny_copy.folder / "curated"
     for place in (curated, curated / "data", curated / "dropped", curated / "new"):
         why = refusal("export", tiny_copy.folder, "--format", "trl", "--out", place)
         assert f"{place} is, or is in, {curated}, {REFUSED}" in why
-    own, kept = next((curated / "data").glob("*.parquet")), next((tiny_copy.folder / "versions").rglob("*.parquet"))
+    own = next((curated / "data").glob("*.parquet"))
+    kept = next((tiny_copy.folder / "versions").rglob("decisions.parquet"))
+    before = contents(curated), kept.read_bytes()
     for old, new, out in (
         (tiny_copy.folder, tiny_run.folder, own),
         (tiny_run.folder, tiny_copy.folder, own),
         (f"{tiny_copy.folder}@1", tiny_run.folder, kept),
     ):
         assert REFUSED in refusal("diff", old, new, "--out", out)
-    assert stamps(tiny_copy.folder) == before
+    assert (contents(curated), kept.read_bytes()) == before
 
 
 def test_a_run_does_not_read_its_own_set(tiny_copy: Tiny) -> None:
