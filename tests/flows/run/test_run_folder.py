@@ -18,7 +18,7 @@ from curation.storage.mirror import Mirror
 from flows.run.history import FILE, last_command, recorded
 from flows.run.run_folder import new_run, open_run
 from tests.flows.conftest import ROOT, Tiny, goldilocks, refusal, stamps, write_tiny
-from tests.flows.run.folders import card, contents, run
+from tests.flows.run.folders import contents, run
 from tests.object_store import BUCKET, ObjectStore, object_store
 
 
@@ -158,28 +158,35 @@ def mirrored_set(there: Path) -> dict[str, bytes]:
 
 def test_a_mirror_that_cannot_be_written_is_refused_before_anything_runs(tiny_recipe: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    place = f"storage.mirror={tmp_path / 'file' / 'under'}"
-    why = refusal("run", tiny_recipe, "--out", tmp_path / "out", "--set", place)
-    assert f"storage.mirror = '{tmp_path / 'file' / 'under'}'" in why
+    place = tmp_path / "file" / "under"
+    why = refusal("run", tiny_recipe, "--out", tmp_path / "out", "--set", f"storage.mirror={place}")
+    assert f"storage.mirror = '{place}'" in why
     assert not (tmp_path / "out" / "stages").exists()
 
 
-def test_a_mirror_that_goes_away_ends_the_run_at_its_end_only(
+def test_a_mirror_that_goes_away_ends_the_run_at_its_end_only_and_the_next_run_completes_it(
     tiny_copy: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(mirror: Mirror, *_: object) -> None:
         with mirror._errors():
             raise PermissionError("denied")
 
-    mirror = f"storage.mirror={tmp_path / 'there'}"
+    folder, there, mirror = tiny_copy.folder, tmp_path / "there", f"storage.mirror={tmp_path / 'there'}"
+    whole = contents(folder / "curated")
     with monkeypatch.context() as patch:
         patch.setattr(Mirror, "copy_folders", fails)
         ended = tiny_copy.run(mirror)
     assert ended.status == 1
     assert "may not be used with this machine's credentials (denied)" in ended.err
-    assert (tiny_copy.folder / "curated" / "README.md").exists()
-    run(tiny_copy.recipe, tiny_copy.folder, mirror)
-    assert mirrored_set(tmp_path / "there") == contents(tiny_copy.folder / "curated")
+    assert contents(folder / "curated") == whole
+    run(tiny_copy.recipe, folder, mirror)
+    assert contents(folder / "curated") == mirrored_set(there) == whole
+    assert (there / "history.jsonl").read_bytes() == (folder / "history.jsonl").read_bytes()
+    (name,) = (path.stem for path in (there / "curated").glob("*.json"))
+    (there / "curated" / f"{name}.json").unlink()  # killed before the mark
+    (there / "curated" / name / "README.md").write_text("half")
+    run(tiny_copy.recipe, folder, mirror)
+    assert mirrored_set(there) == whole
 
 
 # --- an object store, for real but on this machine: read, killed amid an upload, completed ---------------------------
@@ -241,8 +248,6 @@ def test_a_run_reads_from_and_copies_to_an_object_store_wherever_it_is_killed(
     assert status == 0, printed
     whole, rows = contents(out / "curated"), contents(out / "curated", "*.parquet")
     assert stored_set(store) == whole
-    assert store.texts("runs/tiny")["history.jsonl"] == (out / "history.jsonl").read_bytes()
-    assert MIRROR not in card(out)
     assert rows
     assert contents(tiny_run.folder / "curated", "*.parquet") == rows
     first_file = next(n for n, path in enumerate(store.writes) if "/curated/" in path and not path.endswith(".json"))
