@@ -98,8 +98,7 @@ def test_what_was_never_solved_comes_back_without_a_share_for_it(tiers: Tiny, tm
 
 # --- levels of made rows ---------------------------------------------------------------------------------------------
 
-ROWS = 30
-"""Per level, and twice as many in reserve."""
+ROWS = 30  # per level, and twice as many in reserve
 OLD = {1: 0.95, 2: 0.5, 3: 0.1, 4: 0.0}
 NEW = {1: 1.0, 2: 0.95, 3: 0.5, 4: 0.0}
 """Shares of correct attempts of two policies, by level."""

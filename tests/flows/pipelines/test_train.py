@@ -31,11 +31,10 @@ from training.recipe import EmbeddedData
 
 RECIPES = ROOT / "flows" / "recipes"
 RECIPE = RECIPES / "train_embedded.toml"
-FEW = (
+FEW = (  # changes that make a step small
     *("collector.n_batch=16", "collector.n_async=16", "collector.max_staleness=0", "data.problems=40"),
     *("evaluation={}", "checks=false", "attempt_store='none'"),
 )
-"""Changes that make a step small."""
 
 
 def begun(folder: Path, *changes: str, **settings: Any) -> Path:

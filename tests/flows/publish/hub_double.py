@@ -25,8 +25,7 @@ class Repository:
     tags: dict[str, int] = field(default_factory=dict)
 
 
-LARGE = (".parquet", ".png")
-"""Ends of names of files that the hub stores apart, by their SHA-256."""
+LARGE = (".parquet", ".png")  # stored apart by the hub, by their SHA-256
 
 
 class HubDouble(LocalServer):
