@@ -114,7 +114,7 @@ EXAMS = '{ name = "exam", kind = "jsonl", path = "exam.jsonl", columns = { state
 
 def dropped_by(tiny: Tiny) -> list[tuple[str, int]]:
     overlaps = pl.col("stage").is_in(["near_dedup", "decontamination"])
-    return tiny.table("dropped_by").filter(overlaps).select("stage", "row").rows()
+    return tiny.table("dropped").filter(overlaps).select("stage", "row").rows()
 
 
 @pytest.mark.slow

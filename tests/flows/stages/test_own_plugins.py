@@ -16,7 +16,7 @@ from flows.publish.versions import RefreshedRun
 from flows.run.run_folder import open_run
 from flows.stages.judging import own_judges
 from tests.curation.verify.test_own_judges import CHEMISTRY
-from tests.flows.conftest import TINY_RECIPE, goldilocks, published, refusal, tries, write_jsonl
+from tests.flows.conftest import TINY_RECIPE, goldilocks, published, tries, write_jsonl
 from tests.flows.run.folders import card, run
 
 OWN = tomllib.loads(Path(__file__).with_name("own_plugins.toml").read_text(encoding="utf-8"))
@@ -86,7 +86,8 @@ def test_mistakes_of_plugins_name_the_file_the_line_and_the_row(recipe: Path, tm
     assert f"{recipe.parent / 'own.py'}:3: AttributeError" in why
     assert "(row 1 of source school, problem " in why
     recipe.write_text(recipe.read_text().replace(":RULE", ":Rule"))
-    assert "it must be an object with the method `drop`" in refusal("run", recipe, "--out", tmp_path / "other")
+    why = goldilocks("run", recipe, "--out", tmp_path / "other").err
+    assert "it must be an object with the method `drop`" in why
 
 
 SOURCE = Path(__file__).with_name("cells.toml").read_text(encoding="utf-8")
