@@ -29,6 +29,10 @@ def lines(name: str) -> list[dict[str, Any]]:
 PLANTED = lines("planted.jsonl")
 
 
+def place(row: dict[str, Any]) -> tuple[str, int]:
+    return row["source"], row["row"]
+
+
 def test_recorded_answers_are_those_to_the_prompts_of_today(tmp_path: Path) -> None:
     for path in recorded.write(tmp_path):
         assert path.read_bytes() == (DEMO / path.name).read_bytes(), (
@@ -50,20 +54,11 @@ def value_of(text: str) -> sympy.Expr:
     return sympy.sympify(plain.replace("^", "**").replace(" mod ", " % "), names, rational=True)
 
 
-def right_rows() -> list[dict[str, Any]]:
-    """Rows whose reference should be right and plain: those without a planted defect in it."""
-    sound = {"keep", "rewritten", "duplicate", "never_solved", "too_easy", "too_few_attempts"}
-    planted = {(p["source"], p["row"]): p for p in PLANTED}
-    found = []
-    for row in rows():
-        mark = planted.get((row["source"], row["row"]))
-        if mark is None or (mark["expected"] in sound and mark["kind"] != "multiple_choice"):
-            found.append(row)
-    return found
-
-
 def test_references_equal_their_worked_computation() -> None:
-    checked = right_rows()
+    """Of each row but those with a planted defect in the reference, or with options."""
+    sound = {"keep", "rewritten", "duplicate", "never_solved", "too_easy", "too_few_attempts"}
+    spoilt = {place(p) for p in PLANTED if p["expected"] not in sound or p["kind"] == "multiple_choice"}
+    checked = [row for row in rows() if place(row) not in spoilt]
     assert len(checked) > 250
     for row in checked:
         setup, _, result = row["worked"].rpartition(" = ")
@@ -74,15 +69,16 @@ def test_references_equal_their_worked_computation() -> None:
 
 
 def ideal() -> pl.DataFrame:
-    """The decisions of a line that does exactly what is expected."""
-    planted = {(p["source"], p["row"]): p["expected"] for p in PLANTED}
-    found = []
-    for row in rows():
-        expected = planted.get((row["source"], row["row"]), "keep")
-        reason = None if expected in ("keep", "rewritten") else expected
-        place = {"source": row["source"], "row": row["row"], "statement": row["question"], "stage": "any"}
-        found.append({**place, "reason": reason, "rewritten": expected == "rewritten"})
-    return pl.DataFrame(found, infer_schema_length=None)
+    """The decisions of a pipeline that does exactly what is expected."""
+    expected = {place(p): p["expected"] for p in PLANTED}
+    kept = dict.fromkeys(("keep", "rewritten"))
+    decisions = [(row, expected.get(place(row), "keep")) for row in rows()]
+    table = [
+        {"source": row["source"], "row": row["row"], "statement": row["question"], "stage": "any"}
+        | {"reason": kept.get(one, one), "rewritten": one == "rewritten"}
+        for row, one in decisions
+    ]
+    return pl.DataFrame(table, infer_schema_length=None)
 
 
 def states(outcomes: pl.DataFrame, **where: str) -> Counter[str | None]:
@@ -96,25 +92,25 @@ def test_a_perfect_run_has_nothing_missed() -> None:
     assert wrong == suspected == right > 0
 
 
-def test_misses_other_reasons_and_false_alarms_are_told_apart() -> None:
-    frame = ideal()
+def is_row(row: dict[str, Any]) -> pl.Expr:
+    return (pl.col("source") == row["source"]) & (pl.col("row") == row["row"])
+
+
+def test_misses_other_reasons_and_false_alarms_are_counted_apart() -> None:
     proof, other = [p for p in PLANTED if p["kind"] == "proof"][:2]
-    marked = {(p["source"], p["row"]) for p in PLANTED}
-    good, easy = [row for row in rows() if (row["source"], row["row"]) not in marked][:2]
-
-    def turn(frame: pl.DataFrame, row: dict[str, Any], reason: str | None) -> pl.DataFrame:
-        here = (pl.col("source") == row["source"]) & (pl.col("row") == row["row"])
-        return frame.with_columns(pl.when(here).then(pl.lit(reason, pl.String)).otherwise("reason").alias("reason"))
-
-    frame = turn(turn(turn(turn(frame, proof, None), other, "yes_no"), good, "proof"), easy, "suspected_wrong_label")
+    marked = set(map(place, PLANTED))
+    good, easy = [row for row in rows() if place(row) not in marked][:2]
+    frame = ideal()
+    for row, reason in ((proof, None), (other, "yes_no"), (good, "proof"), (easy, "suspected_wrong_label")):
+        turned = pl.when(is_row(row)).then(pl.lit(reason, pl.String)).otherwise("reason")
+        frame = frame.with_columns(turned.alias("reason"))
     proofs = sum(one["kind"] == "proof" for one in PLANTED)
     assert states(frame, kind="proof") == {"caught": proofs - 2, "other reason": 1, "missed": 1}
     found = compare(DEMO / "planted.jsonl", frame)
-    assert found.filter(pl.col("state") == "false alarm")["row"].to_list() == [good["row"]]
+    assert found.filter(state="false alarm")["row"].to_list() == [good["row"]]
     wrong, suspected, right = label_score(found)
     assert (suspected, right) == (wrong + 1, wrong)
-    gone = frame.filter((pl.col("source") != proof["source"]) | (pl.col("row") != proof["row"]))
-    assert states(gone, kind="proof")["missed"] == 1
+    assert states(frame.filter(~is_row(proof)), kind="proof")["missed"] == 1
 
 
 def test_a_defect_that_only_difficulty_dropped_counts_as_missed() -> None:

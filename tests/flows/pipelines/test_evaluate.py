@@ -9,6 +9,7 @@ import shutil
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -30,6 +31,7 @@ from flows.stages.bench import BENCH_ROWS
 from flows.stages.decontamination import benchmarks_of
 from flows.stages.sources import SOURCES
 from tests.flows.conftest import TINY_RECIPE, write_jsonl
+from tests.flows.run.folders import contents, times
 from tests.training.students import student
 from training.embedded_model import WEIGHTS
 from training.recipe import TrainRecipe
@@ -39,18 +41,7 @@ PROBLEMS = {
     "How many sides has a regular dodecagon drawn on paper?": ("12", ["12", "12.0", "$12$", "13", None, None]),
     "Combien font sept fois huit, en chiffres arabes ?": ("56", ["54", "55", "57", "58", "59", "60"]),
 }
-BENCH = """
-name = "small"
-attempts = 6
-k = [2, 6]
-workers = 1
-consistency = false
-[[sources]]
-name = "rows"
-kind = "jsonl"
-path = "rows.jsonl"
-columns = { statement = "q", answer = "a", lang = "lang" }
-"""
+BENCH = Path(__file__).with_name("small.toml").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -72,14 +63,16 @@ def attempts(tmp_path: Path) -> Path:
     return write_jsonl(tmp_path / "attempts.jsonl", rows)
 
 
-def run(bench: Path, attempts: Path, out: Path, against: Path | None = None, trained_on: Sequence[Path] = ()) -> dict:
+def evaluated(
+    bench: Path, attempts: Path, out: Path, against: Path | None = None, trained_on: Sequence[Path] = ()
+) -> Any:
+    """The figures of an evaluation of recorded attempts."""
     evaluate_bench(str(bench), None, attempts, [], out, [], against, trained_on)
-    figures: dict = json.loads((out / "evaluation" / "evaluation.json").read_text(encoding="utf-8"))
-    return figures
+    return json.loads((out / "evaluation" / "evaluation.json").read_text(encoding="utf-8"))
 
 
 def test_the_figures_are_those_by_hand(bench: Path, attempts: Path, tmp_path: Path) -> None:
-    figures = run(bench, attempts, tmp_path / "out")
+    figures = evaluated(bench, attempts, tmp_path / "out")
     assert (figures["problems"], figures["attempts"]) == (3, 18)
     assert figures["pass_1"]["mean"] == pytest.approx((2 / 6 + 3 / 6 + 0) / 3)
     assert figures["pass_k"]["2"]["mean"] == pytest.approx((1 - 6 / 15 + 1 - 3 / 15 + 0) / 3)
@@ -97,30 +90,26 @@ def test_what_is_finished_is_not_done_again_and_gives_the_same_bytes(
     bench: Path, attempts: Path, tmp_path: Path
 ) -> None:
     out, other = tmp_path / "out", tmp_path / "other"
-    run(bench, attempts, out)
-    store = {path: path.stat().st_mtime_ns for path in (out / "attempts").rglob("*.parquet")}
-    before = {path.name: path.read_bytes() for path in (out / "evaluation").iterdir()}
-    shutil.rmtree(out / "verdicts")  # as where a kill came before the verdicts
+    evaluated(bench, attempts, out)
+    store, before = times(out / "attempts"), contents(out / "evaluation")
+    shutil.rmtree(out / "verdicts")  # as if killed before the verdicts
     shutil.rmtree(out / "evaluation")
-    run(bench, attempts, out)
-    assert {path: path.stat().st_mtime_ns for path in (out / "attempts").rglob("*.parquet")} == store
-    assert {path.name: path.read_bytes() for path in (out / "evaluation").iterdir()} == before
-    run(bench, attempts, other)
-    assert {path.name: path.read_bytes() for path in (other / "evaluation").iterdir()} == before
+    for folder in (out, other):
+        evaluated(bench, attempts, folder)
+        assert contents(folder / "evaluation") == before
+    assert times(out / "attempts") == store
 
 
 def test_two_policies_are_compared_problem_by_problem(bench: Path, attempts: Path, tmp_path: Path) -> None:
-    run(bench, attempts, tmp_path / "first")
-    better = [
-        {"problem": q, "answer": a if n < 5 else "0"} for q, (a, _) in list(PROBLEMS.items())[:2] for n in range(6)
-    ]
+    evaluated(bench, attempts, tmp_path / "first")
+    asked = list(PROBLEMS.items())[:2]
+    better = [{"problem": q, "answer": a if n < 5 else "0"} for q, (a, _) in asked for n in range(6)]
     path = write_jsonl(tmp_path / "better.jsonl", better)
-    figures = run(bench, path, tmp_path / "second", against=tmp_path / "first")
-    paired = figures["compared"]["differences"]["pass@1"]
+    paired = evaluated(bench, path, tmp_path / "second", tmp_path / "first")["compared"]["differences"]["pass@1"]
     assert paired["count"] == 2
     assert paired["mean"] == pytest.approx((5 / 6 - 2 / 6 + 5 / 6 - 3 / 6) / 2)
     with pytest.raises(StoreError, match="holds no finished evaluation"):
-        run(bench, path, tmp_path / "second", against=tmp_path)
+        evaluated(bench, path, tmp_path / "second", against=tmp_path)
 
 
 def test_a_trained_model_is_asked_as_it_was_trained_and_another_prompt_is_marked(
@@ -144,7 +133,7 @@ def test_a_trained_model_is_asked_as_it_was_trained_and_another_prompt_is_marked
     assert apply_chat_template(tokenizer, chat, tokenize=False) == "[user: ?]"  # `prompt = "plain"` means that
     assert tokenizer.apply_chat_template([own, *chat], tokenize=False) == "[system: S][user: ?]"
 
-    run(bench, attempts, tmp_path / "recorded")
+    evaluated(bench, attempts, tmp_path / "recorded")
     out = tmp_path / "out"
     table = 'model = "own"\n[models.own]\nkind = "torch"\nmodel = "embedded"\ndecoding = { max_tokens = 24 }\n'
     bench.write_text(BENCH.replace("[[sources]]", table + "[[sources]]"), encoding="utf-8")
@@ -155,23 +144,23 @@ def test_a_trained_model_is_asked_as_it_was_trained_and_another_prompt_is_marked
     assert "asked differently" in capsys.readouterr().out
 
 
-def test_attempts_at_other_problems_are_told_and_a_file_of_nothing_else_is_refused(
+def test_attempts_at_other_problems_are_counted_and_a_file_of_nothing_else_is_refused(
     bench: Path, attempts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = [{"problem": "How much is one and one, dear reader?", "text": "<think>x</think> \\boxed{2}"}] * 2
     rows = [json.loads(line) for line in attempts.read_text(encoding="utf-8").splitlines()]
-    figures = run(bench, write_jsonl(tmp_path / "more.jsonl", [*rows, *other]), tmp_path / "out")
-    assert figures["attempts"] == 18
+    more = write_jsonl(tmp_path / "more.jsonl", [*rows, *other])
+    assert evaluated(bench, more, tmp_path / "out")["attempts"] == 18
     printed = capsys.readouterr().out
     assert "2 of the file's 20 attempts are not of the bench's problems" in printed
     assert "left out of the bench: 1 duplicate, 1" in printed
-    with pytest.raises(
-        ConfigError, match="none of its 2 attempts is of a problem of bench small; its column `problem`"
+    few = [{"problem": q, "answer": a} for q, (a, _) in PROBLEMS.items()]
+    for name, recorded, message in (
+        ("strangers", other, "none of its 2 attempts is of a problem of bench small; its column `problem`"),
+        ("few", few, "k = 2 of 1 attempts"),
     ):
-        run(bench, write_jsonl(tmp_path / "strangers.jsonl", other), tmp_path / "strangers")
-    few = write_jsonl(tmp_path / "few.jsonl", [{"problem": q, "answer": a} for q, (a, _) in PROBLEMS.items()])
-    with pytest.raises(ConfigError, match="k = 2 of 1 attempts"):
-        run(bench, few, tmp_path / "few")
+        with pytest.raises(ConfigError, match=message):
+            evaluated(bench, write_jsonl(tmp_path / f"{name}.jsonl", recorded), tmp_path / name)
 
 
 def curated(folder: Path, statements: Sequence[str]) -> Path:
@@ -189,83 +178,55 @@ def test_a_bench_that_the_set_was_trained_on_is_refused(bench: Path, attempts: P
     known = "How many sides has a regular dodecagon  drawn on paper? Answer!"
     leaked = curated(tmp_path / "leaked", ["Something else entirely, about cats and dogs.", known])
     with pytest.raises(ConfigError, match=r"1 of its 3 problems are in .*leaked.*decontamination\.benches"):
-        run(bench, attempts, tmp_path / "out", trained_on=[leaked])
+        evaluated(bench, attempts, tmp_path / "out", trained_on=[leaked])
     clean = curated(tmp_path / "clean", ["How many cats chase nine dogs around the old garden fence today?"])
-    run(bench, attempts, tmp_path / "out", trained_on=[clean])
+    evaluated(bench, attempts, tmp_path / "out", trained_on=[clean])
 
-
-def test_a_trained_model_leads_to_its_training_set(bench: Path, tmp_path: Path) -> None:
-    leaked = curated(tmp_path / "leaked", ["Combien font sept fois huit, en chiffres arabes ?"])
-    trained = tmp_path / "training"
-    (trained / "model").mkdir(parents=True)
-    (trained / "model" / "config.json").write_text("{}", encoding="utf-8")
+    model = tmp_path / "training" / "model"  # it leads to the set that it was trained on
+    model.mkdir(parents=True)
+    (model / "config.json").write_text("{}", encoding="utf-8")
     recipe = {"name": "x", "steps": 1, **student(), "data": {"kind": "curated", "folders": [str(leaked)]}}
-    (trained / "run.json").write_text(
-        json.dumps({"kind": "training", "recipe_folder": str(tmp_path), "recipe": recipe}), encoding="utf-8"
-    )
+    run = {"kind": "training", "recipe_folder": str(tmp_path), "recipe": recipe}
+    (model.parent / "run.json").write_text(json.dumps(run), encoding="utf-8")
     with pytest.raises(ConfigError, match="1 of its 3 problems"):
-        evaluate_bench(str(bench), trained / "model", None, [], tmp_path / "out", [], None, [])
+        evaluate_bench(str(bench), model, None, [], tmp_path / "out", [], None, [])
+
+
+CODE_BENCH = Path(__file__).with_name("programs.toml").read_text(encoding="utf-8")
 
 
 def test_programs_are_judged_by_all_tests_packed_ones_too(tmp_path: Path) -> None:
     private = [{"input": "5 6\n", "output": "11\n"}, {"input": "1 -1\n", "output": "0\n"}]
-    packed = base64.b64encode(zlib.compress(pickle.dumps(json.dumps(private)))).decode()
     row = {
         "question": "Read two whole numbers from standard input and print their sum on one line.",
         "public": json.dumps([{"input": "1 2\n", "output": "3\n"}]),
-        "private": packed,
+        "private": base64.b64encode(zlib.compress(pickle.dumps(json.dumps(private)))).decode(),
         "contest_date": "2025-01-05T00:00:00",
     }
     old = {**row, "question": "Read two whole numbers and print the larger one.", "contest_date": "2023-01-05"}
     write_jsonl(tmp_path / "rows.jsonl", [row, old])
-    (tmp_path / "bench.toml").write_text(
-        """
-name = "programs"
-attempts = 3
-workers = 1
-consistency = false
-window = { column = "contest_date", since = "2024-08-01", until = "2025-02-01" }
-[[sources]]
-name = "rows"
-kind = "jsonl"
-path = "rows.jsonl"
-columns = { statement = "question", meta = ["contest_date"] }
-[sources.code]
-tests = [{ path = "public" }, { path = "private" }]
-""",
-        encoding="utf-8",
-    )
-    bench, folder = load_bench(str(tmp_path / "bench.toml"))
+    (tmp_path / "bench.toml").write_text(CODE_BENCH, encoding="utf-8")
     asked = f"{row['question']}\n\nWrite the program in Python 3."
-    right = "a, b = map(int, input().split())\nprint(a + b)"
-    cheat = "print(3)"  # passes the public test alone
+    right, cheat = "a, b = map(int, input().split())\nprint(a + b)", "print(3)"  # it passes the public test alone
     texts = [f"```python\n{program}\n```" for program in (right, cheat, right)]
     path = write_jsonl(tmp_path / "attempts.jsonl", [{"problem": asked, "text": text} for text in texts])
-    assert bench.domain == "code"
-    assert folder == tmp_path
-    figures = run(tmp_path / "bench.toml", path, tmp_path / "out")
+    figures = evaluated(tmp_path / "bench.toml", path, tmp_path / "out")
     assert figures["problems"] == 1
     assert figures["pass_1"]["mean"] == pytest.approx(2 / 3)
     page = (tmp_path / "out" / "evaluation" / "report.html").read_text(encoding="utf-8")
     assert "1 outside_window" in page
 
 
-def test_options_in_columns_are_shuffled_by_the_seed(tmp_path: Path) -> None:
-    rows = [
-        {"Q": f"Which element has the symbol of test number {n}?", "right": "gold", "w1": "iron", "w2": "tin"}
-        for n in range(12)
-    ]
+def test_options_in_columns_are_shuffled_by_the_seed(bench: Path, tmp_path: Path) -> None:
+    symbol = "Which element has the symbol of test number {}?"
+    rows = [{"q": symbol.format(n), "right": "gold", "w1": "iron", "w2": "tin"} for n in range(12)]
     write_jsonl(tmp_path / "rows.jsonl", rows)
-    text = BENCH.replace(
-        '{ statement = "q", answer = "a", lang = "lang" }', '{ statement = "Q", meta = ["right", "w1", "w2"] }'
-    )
-    (tmp_path / "bench.toml").write_text(
-        text.replace("attempts = 6\nk = [2, 6]", 'attempts = 1\nchoices = { right = "right", wrong = ["w1", "w2"] }'),
-        encoding="utf-8",
-    )
-    bench, folder = load_bench(str(tmp_path / "bench.toml"))
+    text = BENCH.replace("k = [2, 6]", 'choices = { right = "right", wrong = ["w1", "w2"] }')
+    text = text.replace('answer = "a", lang = "lang"', 'meta = ["right", "w1", "w2"]').replace("= 6", "= 1")
+    bench.write_text(text, encoding="utf-8")
+    loaded, folder = load_bench(str(bench))
     policy = RecordedModel(kind="recorded", name="a@b", path="none", columns=AttemptColumns(text="text"))
-    results = run_pipeline(bench_run(bench, policy, tmp_path / "run", folder), (SOURCES, BENCH_ROWS))
+    results = run_pipeline(bench_run(loaded, policy, tmp_path / "run", folder), (SOURCES, BENCH_ROWS))
     problems = read_table(results.problems.folder, "kept")
     for statement, answer, right in problems.select("statement", "answer", "raw_answer").iter_rows():
         assert f"{answer}) {right}" in statement
@@ -277,14 +238,13 @@ def test_ready_benches_are_pinned_and_one_without_its_commit_is_refused(tmp_path
         bench, _ = load_bench(name)
         assert bench.name == name.replace("_", "-")
         assert all(source.revision or source.kind != "dataset" for source in bench.sources)
-    (tmp_path / "bench.toml").write_text(
-        'name = "x"\n[[sources]]\nname = "x"\nkind = "dataset"\npath = "someone/something"\n', encoding="utf-8"
-    )
+    text = 'name = "x"\n[[sources]]\nname = "x"\nkind = "dataset"\npath = "someone/something"\n'
+    (tmp_path / "bench.toml").write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match="needs its commit"):
         load_bench(str(tmp_path / "bench.toml"))
 
 
-def test_a_file_that_must_be_fetched_says_where_from(attempts: Path, tmp_path: Path) -> None:
+def test_a_file_that_must_be_fetched_is_named_with_its_source(attempts: Path, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="accept its terms"):
         evaluate_bench("gpqa_diamond", None, attempts, [], tmp_path / "out", ["sources.0.path=/nowhere.csv"], None, [])
 

@@ -1,7 +1,4 @@
-"""What goes round with verl: a grader between two stages, scheduled training on the set, and the refresh by its model.
-
-verl's own trainer is started for real on the CPU, with `tests.training.engines.verl.on_cpu`.
-"""
+"""A grader by verl, training on the set, and the refresh by its model; verl's own trainer runs on the CPU."""
 
 from __future__ import annotations
 
@@ -25,54 +22,26 @@ from training.engines.verl.environment import VARIABLE, missing
 from training.engines.verl.run import last_step, processes_of
 from training.evaluation.metrics import read_metrics
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(bool(missing()), reason=missing()),
-    in_gate("flows/verl-loop"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing()), in_gate("flows/verl-loop")]
 
 STEPS = 3
 
-TRAINING = """
-name = "by-verl"
-engine = "verl"
-model = "student"
-steps = 3
-data = {kind = "embedded"}
-collector = {group_size = 4, n_async = 16, n_batch = 8, max_staleness = 1}
-rewards = {max_length = 112, length_penalty = 0.0, language = 0.0}
-optim = {learning_rate = 3e-4}
-checkpoints = {every = 1, keep = 1}
-
-[models.student]
-kind = "vllm"
-model = "embedded"
-prompt = "plain"
-
-[verl]
-gpus_per_node = 2
-overrides = OVERRIDES
-"""
-
-GRADER = """
-[grader]
-recipe = "train.toml"
-band = { attempts = 8 }
-
-[schedule]
-train = "train.toml"
-"""
+TRAINING = Path(__file__).with_name("verl_training.toml").read_text(encoding="utf-8")
+GRADER = Path(__file__).with_name("verl_grader.toml").read_text(encoding="utf-8")
 
 
 def test_a_grader_by_verl_is_killed_and_resumed_and_its_set_trains_and_is_refreshed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, under_prefect: str
 ) -> None:
+    from flows.refresh import refresh
+    from flows.train import train_stage
+
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     recipe, run = write_recipe(tmp_path / "in", grader=False), tmp_path / "run"
-    recipe.write_text(recipe.read_text() + GRADER)
+    recipe.write_text(f"{recipe.read_text()}\n{GRADER}")
     monkeypatch.setenv(VARIABLE, str(make_environment(tmp_path / "verl")))
-    training = TRAINING.replace("OVERRIDES", json.dumps(OVERRIDES))
+    training = f"{TRAINING}overrides = {json.dumps(OVERRIDES)}\n"
     recipe.with_name("train.toml").write_text(training)
 
     grader = run / "grader" / "training"
@@ -99,19 +68,11 @@ def test_a_grader_by_verl_is_killed_and_resumed_and_its_set_trains_and_is_refres
     assert any(revision in json.dumps(key) for key in keys)  # stage 2 sampled what verl trained
     (first,) = stored_versions(run)
 
-    scheduled(run, recipe.with_name("train.toml"), first.number)
+    train_stage(run, first.number, recipe.with_name("train.toml"))  # what is started on a set's new version,
+    trained = checkpoint(run, first.number)  # and then on its model
+    refresh(run, Path(trained["policy"]), Path(trained["attempts"]))
     stage = training_folder(run, first.number)
     assert json.loads((stage / "summary.json").read_text())["engine"] == "verl"
     assert (stage / REFRESHED).exists()
     newest = stored_versions(run)[-1]
     assert (newest.origin, newest.policy.partition("@")[2]) == ("refresh", folder_revision(stage / "model"))
-
-
-def scheduled(run: Path, trainer: Path, version: int) -> None:
-    """What is started on a set's new version, and then on its model."""
-    from flows.refresh import refresh
-    from flows.train import train_stage
-
-    train_stage(run, version, trainer)
-    told = checkpoint(run, version)
-    refresh(run, Path(told["policy"]), Path(told["attempts"]))

@@ -1,8 +1,4 @@
-"""A small double of a data set hub's API, in a thread: repositories, commits with files, tags.
-
-It speaks what `huggingface_hub` asks when a folder is pushed: create, preupload, LFS batch and upload, commit, tag,
-tree. A commit holds its own files whole, as Git does.
-"""
+"""A double of a data set hub's API, in a thread: repositories, commits that hold their files whole, tags."""
 
 from __future__ import annotations
 
@@ -29,8 +25,7 @@ class Repository:
     tags: dict[str, int] = field(default_factory=dict)
 
 
-LARGE = (".parquet", ".png")
-"""Ends of names of files that the hub stores apart, by their SHA-256."""
+LARGE = (".parquet", ".png")  # stored apart by the hub, by their SHA-256
 
 
 class HubDouble(LocalServer):
@@ -53,18 +48,16 @@ class HubDouble(LocalServer):
             return _reply(request, self.status, {"error": "not now"})
         if not is_ours:
             return _reply(request, 401, {"error": "Invalid credentials"})
-        status, told = self._told(path, body)
-        _reply(request, status, told)
+        _reply(request, *self._answer(path, body))
 
-    def _told(self, path: str, body: bytes) -> tuple[int, Any]:
+    def _answer(self, path: str, body: bytes) -> tuple[int, Any]:
         if path == "/api/repos/create":
             table = json.loads(body)
             name = f"{table['organization']}/{table['name']}" if table.get("organization") else table["name"]
-            is_there = name in self.repositories
-            self.repositories.setdefault(
-                name, Repository(table.get("visibility") == "private" or bool(table.get("private")))
-            )
-            return (409 if is_there else 200), {"url": f"{self.address}/datasets/{name}", "name": name}
+            is_private = table.get("visibility") == "private" or bool(table.get("private"))
+            status = 409 if name in self.repositories else 200
+            self.repositories.setdefault(name, Repository(is_private))
+            return status, {"url": f"{self.address}/datasets/{name}", "name": name}
         if path == "/api/validate-yaml":
             return 200, {"errors": [], "warnings": []}
         match = re.match(r"/(?:api/)?datasets/([\w-]+/[\w-]+?)(?:\.git/info/lfs/objects/batch|/(\w+)(?:/.*)?)?$", path)
@@ -73,10 +66,10 @@ class HubDouble(LocalServer):
             return 404, {"error": "Repository not found"}
         if path.endswith("/objects/batch"):
             return 200, {"transfer": "basic", "objects": [self._object(one) for one in json.loads(body)["objects"]]}
-        work = {"preupload": _preupload, "commit": self._commit, "tag": _tag, "tree": _tree, "refs": _refs}.get(
-            match[2] or ""
-        )
-        return work(repository, path, body) if work is not None else (200, {"id": match[1], "siblings": [], "sha": "0"})
+        works = {"preupload": _preupload, "commit": self._commit, "tag": _tag, "tree": _tree, "refs": _refs}
+        if match[2] in works:
+            return works[match[2]](repository, path, body)
+        return 200, {"id": match[1], "siblings": [], "sha": "0"}
 
     def _object(self, one: dict[str, Any]) -> dict[str, Any]:
         upload = {"href": f"{self.address}/objects/{one['oid']}", "header": {}}
@@ -98,12 +91,9 @@ class HubDouble(LocalServer):
             elif entry["key"] == "deletedFile":
                 del files[value["path"]]
         repository.commits.append(files)
-        return 200, {
-            "commitOid": f"{len(repository.commits):040x}",
-            "commitUrl": f"{self.address}/datasets/x/y/commit/{len(repository.commits):040x}",
-            "hookOutput": "",
-            "success": True,
-        }
+        commit = f"{len(repository.commits):040x}"
+        url = f"{self.address}/datasets/x/y/commit/{commit}"
+        return 200, {"commitOid": commit, "commitUrl": url, "hookOutput": "", "success": True}
 
 
 def _preupload(_: Repository, __: str, body: bytes) -> tuple[int, Any]:
@@ -121,10 +111,8 @@ def _tag(repository: Repository, _: str, body: bytes) -> tuple[int, Any]:
 
 
 def _refs(repository: Repository, _: str, __: bytes) -> tuple[int, Any]:
-    tags = [
-        {"name": name, "ref": f"refs/tags/{name}", "targetCommit": f"{commit + 1:040x}"}
-        for name, commit in repository.tags.items()
-    ]
+    named = repository.tags.items()
+    tags = [{"name": tag, "ref": f"refs/tags/{tag}", "targetCommit": f"{commit + 1:040x}"} for tag, commit in named]
     return 200, {"branches": [], "converts": [], "tags": tags}
 
 
@@ -141,8 +129,8 @@ def _entry(path: str, data: bytes) -> dict[str, Any]:
     return {**entry, "oid": "0" * 40, "lfs": lfs}
 
 
-def _reply(request: BaseHTTPRequestHandler, status: int, told: Any) -> None:
-    body = json.dumps(told).encode()
+def _reply(request: BaseHTTPRequestHandler, status: int, content: Any) -> None:
+    body = json.dumps(content).encode()
     request.send_response(status)
     request.send_header("Content-Type", "application/json")
     request.send_header("Content-Length", str(len(body)))

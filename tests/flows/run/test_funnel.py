@@ -1,9 +1,9 @@
-"""`goldilocks status`: the funnel of a finished run adds up; that of a half-finished one shows how far it is."""
+"""What a run shows: its funnel, finished or half-way, and while it samples refusals and unreadable answers."""
 
 from __future__ import annotations
 
 import itertools
-import os
+import json
 import re
 import shutil
 import subprocess
@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.flows.conftest import ROOT, STAGES, TINY, Tiny, goldilocks, tries, write_jsonl
+from curation.difficulty.sampling import SamplingProgress
+from flows.run.sampling_session import progress_phrase
+from tests.flows.conftest import ROOT, STAGES, TINY, Tiny, goldilocks, tries, write_jsonl, write_tiny
+from tests.flows.run.folders import times
 
 FILTERS = ["Sources", "Format filter", "Reference check", "Exact dedup", "Near dedup"]
 NUMBERS = re.compile(r"^(\S.*?) {2,}([\d,]+) +([\d,]+) +([\d,]+) +([\d.]*)(.*)$")
@@ -26,8 +29,13 @@ def funnel(folder: Path) -> dict[str, tuple[int, int, int, str]]:
     return {m[1]: (*(int(m[k].replace(",", "")) for k in (2, 3, 4)), m[6].strip()) for m in matches}
 
 
-def test_a_finished_funnel_adds_up(tiny_run: Tiny) -> None:
+def test_a_finished_funnel_adds_up_and_is_what_the_run_printed_at_its_end(tiny_run: Tiny) -> None:
+    before = times(tiny_run.folder)
+    printed = goldilocks("status", tiny_run.folder, columns=80).out
+    assert tiny_run.out.startswith(printed)
+    assert f"{len(TINY)} " in printed
     rows = funnel(tiny_run.folder)
+    assert times(tiny_run.folder) == before, "it writes nothing"
     assert list(rows) == [*FILTERS, "Stage 1: difficulty", "Stage 2: difficulty", "Curated set"]
     for rows_in, kept, dropped, why in rows.values():
         assert rows_in == kept + dropped
@@ -38,27 +46,19 @@ def test_a_finished_funnel_adds_up(tiny_run: Tiny) -> None:
     assert rows["Curated set"][0] == rows["Stage 2: difficulty"][1]
 
 
-def test_status_is_what_the_run_printed_at_its_end(tiny_run: Tiny) -> None:
-    said = goldilocks("status", tiny_run.folder, columns=80)
-    assert tiny_run.out.startswith(said.out)
-    assert f"{len(TINY)} " in said.out
-
-
 def test_a_status_that_was_printed_before_is_read_without_heavy_modules_until_a_file_changes(
     tiny_copy: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     before = goldilocks("status", tiny_copy.folder).out
+    monkeypatch.setenv("COLUMNS", "200")
     code = "import sys, pathlib, flows.cli.status as s; s.show_status(pathlib.Path(sys.argv[1]))"
     code += "; sys.exit('polars' in sys.modules or 'pydantic' in sys.modules)"
-    environment = {**os.environ, "COLUMNS": "200"}
     command = [sys.executable, "-c", code, str(tiny_copy.folder)]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout == before
-    (tiny_copy.folder / "history.jsonl").unlink()
-    after = goldilocks("status", tiny_copy.folder).out
+    assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout == before
     assert "last `run`" in before
-    assert "last `run`" not in after
+    (tiny_copy.folder / "history.jsonl").unlink()
+    assert "last `run`" not in goldilocks("status", tiny_copy.folder).out
 
 
 def test_a_half_finished_stage_shows_its_rows_so_far(tiny_copy: Tiny) -> None:
@@ -79,11 +79,10 @@ def test_a_half_finished_stage_shows_its_rows_so_far(tiny_copy: Tiny) -> None:
     assert "[so far: 2 of 4 shards]" in why
     assert 0 < rows_in < whole["Reference check"][0]
     assert rows_in == kept + dropped
-    said = goldilocks("status", folder)
-    assert len(re.findall("not begun", said.out)) >= 5
+    assert goldilocks("status", folder).out.count("not begun") >= 5
 
 
-def test_what_an_earlier_run_left_behind_is_not_counted(tiny_copy: Tiny) -> None:
+def test_rows_of_an_earlier_run_are_not_counted(tiny_copy: Tiny) -> None:
     good = [tries(f"What is {number} + 0?", str(number), f"{number}") for number in range(120)]
     write_jsonl(tiny_copy.recipe.parent / "weak.jsonl", [*good, {"question": 5, "tries": []}])
     assert tiny_copy.run("sources.0.limit=3").status == 1  # new rows come as far as the attempts, which cannot be read
@@ -93,7 +92,34 @@ def test_what_an_earlier_run_left_behind_is_not_counted(tiny_copy: Tiny) -> None
     assert "Stage 2: difficulty" not in rows
 
 
-def test_status_writes_nothing(tiny_copy: Tiny) -> None:
-    before = {path: path.stat().st_mtime_ns for path in tiny_copy.folder.rglob("*")}
-    funnel(tiny_copy.folder)
-    assert {path: path.stat().st_mtime_ns for path in tiny_copy.folder.rglob("*")} == before
+# --- while a run samples ---------------------------------------------------------------------------------------------
+
+
+def test_refusals_for_now_are_shown_while_a_run_samples() -> None:
+    servers = {"busy": 2, "failed": 1, "asked_again": 3, "latency_s": 0.25}
+    phrase = progress_phrase(SamplingProgress(in_flight=5, servers=servers))
+    assert "5 in flight at 0.25 s, asked again 3 (429: 2, 5xx: 1)" in phrase
+    assert "in flight" not in progress_phrase(SamplingProgress(in_flight=5))
+
+
+RAMBLE = "I do not know how [bold]to[/bold] do this\x1b[31m, sorry"
+
+
+@pytest.mark.slow
+def test_a_stage_that_reads_no_answers_warns_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = write_tiny(tmp_path / "in")
+    weak = tmp_path / "in" / "weak.jsonl"
+    rows = [json.loads(line) for line in weak.read_text().splitlines()]
+    write_jsonl(weak, [{**row, "tries": [{"text": RAMBLE, "right": False}] * 4} for row in rows])
+    monkeypatch.setenv("FORCE_COLOR", "1")  # the bar is drawn, and the warning is above it
+    done = goldilocks("run", recipe, "--out", tmp_path / "run")
+    assert done.status == 0
+    metrics = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    ((stage, warning),) = [(row["stage"], row["warning"]) for row in metrics if "warning" in row]
+    assert stage == "stage1.attempts"
+    assert " responses (100 %) are of no use (no answer " in warning
+    assert "look at `models.student.columns`" in warning
+    assert warning.endswith('"I do not know how [bold]to[/bold] do this [31m, sorry"')
+    assert done.err.count("warning: stage1.attempts: ") == 1
+    assert warning in done.err.replace("\r", "")
+    assert "stage2.attempts: " not in done.err

@@ -1,11 +1,8 @@
-"""A new stage is one `Stage` and one line in a pipeline's list: everything else derives from that.
-
-The stage of this test drops products. Nothing of it is anywhere but here.
-"""
+"""A new stage is one `Stage` and one line in a pipeline's list; this test's own, which drops products, is only here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +15,11 @@ from curation.storage.stages import read_manifest
 from flows.pipelines.by_recipe import CURATE_MATH, PIPELINES
 from flows.run import pipeline
 from flows.run.pipeline import Pipeline, as_task
-from flows.run.run_folder import Run, open_run
+from flows.run.run_folder import open_run
 from flows.run.stage import Stage, StageResult, StageRun, split_rows
 from flows.stages.dedup import EXACT_DEDUP, NEAR_DEDUP
-from tests.flows.conftest import TINY, Tiny, goldilocks, published
+from tests.flows.conftest import TINY, goldilocks, published
+from tests.flows.run.folders import card, run
 
 
 def drop_products(job: StageRun) -> StageResult:
@@ -36,21 +34,13 @@ def drop_products(job: StageRun) -> StageResult:
     return job.filter(job.open("products@1", "", job.problems), split)
 
 
-def reads_aloud(_run: Run) -> Iterator[str]:
-    yield "products: none"
-
-
-def says_why(_run: Run, _folder: Path, problem: str) -> Iterator[str]:
-    yield f"looked at for products: {problem}"
-
-
 PRODUCTS = Stage(
     name="products",
     title="Products left out",
     folder="stages/05b-products",
     work=drop_products,
-    describe=reads_aloud,
-    explain=says_why,
+    describe=lambda _run: iter(["products: none"]),
+    explain=lambda _run, _folder, problem: iter([f"looked at for products: {problem}"]),
 )
 
 
@@ -66,39 +56,37 @@ def longer(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_stage_in_the_list_is_everywhere(
     tiny_recipe: Path, tmp_path: Path, under_prefect: str, longer: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tasks: list[tuple[str, str]] = []
+    tasks: list[str] = []
 
     def noted(item: Any, work: Callable[[], StageResult | None]) -> Any:
         task: Any = as_task(item, work)
-        tasks.append((task.name, str(task.task_run_name)))
+        assert task.task_run_name == task.name
+        tasks.append(task.name)
         return task
 
     monkeypatch.setattr(pipeline, "as_task", noted)
-    run = Tiny(tiny_recipe, tmp_path / "run")
-    dry = goldilocks("run", tiny_recipe, "--dry", "--out", run.folder)
-    assert "\n  products: none\n" in dry.out
-    said = run.run()
-    assert said.status == 0, said.err
+    folder, title = tmp_path / "run", PRODUCTS.title
+    assert "\n  products: none\n" in goldilocks("run", tiny_recipe, "--dry", "--out", folder).out
+    printed = run(tiny_recipe, folder)
 
-    manifest = read_manifest(run.folder / "stages" / "05b-products")
-    assert manifest is not None
-    assert (manifest.stage, list(manifest.inputs), manifest.dropped) == ("products", [EXACT_DEDUP.name], 3)
-    behind = read_manifest(NEAR_DEDUP.folder_in(open_run(run.folder)))
-    assert behind is not None
-    assert (list(behind.inputs), behind.rows_in) == (["products"], manifest.kept)
-    titles = [line[:24].rstrip() for line in said.err.splitlines()]
-    assert titles[titles.index("Products left out") - 1] == EXACT_DEDUP.title
-    assert tasks[titles.index("Products left out")] == ("Products left out", "Products left out")
-    assert ("Stage 1: attempts", "Stage 1: attempts") in tasks
-    funnel = [line.split()[:6] for line in goldilocks("status", run.folder).out.splitlines() if "Products" in line]
-    assert funnel == [["Products", "left", "out", str(manifest.rows_in), str(manifest.kept), "3"]]
-    assert "| Products left out |" in (run.folder / "curated" / "README.md").read_text()
-    assert set(published(run.folder, "dropped").filter(stage="products")["reason"]) == {"unusable"}
+    own, later = (read_manifest(stage.folder_in(open_run(folder))) for stage in (PRODUCTS, NEAR_DEDUP))
+    assert own is not None
+    assert later is not None
+    assert (own.stage, list(own.inputs), own.dropped) == ("products", [EXACT_DEDUP.name], 3)
+    assert (list(later.inputs), later.rows_in) == (["products"], own.kept)
+    titles = [line[:24].rstrip() for line in printed.err.splitlines()]
+    assert titles[titles.index(title) - 1] == EXACT_DEDUP.title
+    assert tasks[titles.index(title)] == title
+    assert "Stage 1: attempts" in tasks
+    funnel = [line.split()[:6] for line in goldilocks("status", folder).out.splitlines() if title in line]
+    assert funnel == [[*title.split(), str(own.rows_in), str(own.kept), "3"]]
+    assert f"| {title} |" in card(folder)
+    assert set(published(folder, "dropped").filter(stage="products")["reason"]) == {"unusable"}
     name = problem_id(TINY["wrong label"][0])
-    told = goldilocks("explain", run.folder, name).out
-    assert "Products left out: dropped row 3 of school, unusable: it multiplies" in told
-    assert f"  looked at for products: {name}\n" in told
-    finished = goldilocks("run", tiny_recipe, "--dry", "--out", run.folder).out.splitlines()[-1]
+    explained = goldilocks("explain", folder, name).out
+    assert f"{title}: dropped row 3 of school, unusable: it multiplies" in explained
+    assert f"  looked at for products: {name}\n" in explained
+    finished = goldilocks("run", tiny_recipe, "--dry", "--out", folder).out.splitlines()[-1]
     assert "exact_dedup, products, near_dedup" in finished
 
 

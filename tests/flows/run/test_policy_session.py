@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ from flows.run.policy_session import ModelSession, keep_open, model_session
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run
 from flows.run.stage import Stage, StageResult, StageRun
-from tests.flows.conftest import Tiny
+from tests.flows.conftest import Tiny, stamps
+from tests.flows.run.folders import run
 
 LOG: list[str] = []
 """What the fake models did, in order."""
@@ -51,11 +52,9 @@ class Counted:
 
 
 @pytest.fixture(autouse=True)
-def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setitem(policies.POLICIES, "torch", f"{__name__}:Counted")
-    monkeypatch.setitem(policies.POLICIES, "endpoint", f"{__name__}:Counted")
-    LOG.clear()
-    yield
+def counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in ("torch", "endpoint"):
+        monkeypatch.setitem(policies.POLICIES, kind, f"{__name__}:Counted")
     LOG.clear()
 
 
@@ -72,74 +71,55 @@ TABLE = {
 }
 
 
+def asked(session: ModelSession) -> str | None:
+    session.open()
+    answer = session.run(session.policy.answer(PromptRequest("p", "1 + 1?", Domain.MATH, "en"), 0))
+    return answer.text if answer is not None else None
+
+
 def asking(name: str, setting: str, *, opens: bool = True) -> Stage:
     """A stage that asks the model of a setting one question."""
 
     def work(job: StageRun) -> StageResult:
-        run = job.run
-        settings = run.recipe.models[run.recipe.asked[setting]]
-        with model_session(settings, run.recipe_folder, PREMISES if setting == PREMISES_MODEL else None) as session:
+        settings = job.run.recipe.models[job.run.recipe.asked[setting]]
+        prompt = PREMISES if setting == PREMISES_MODEL else None
+        with model_session(settings, job.run.recipe_folder, prompt) as session:
             if opens:
-                session.open()
-                request = PromptRequest("p", "1 + 1?", Domain.MATH, "en")
-                answer = session.run(session.policy.answer(request, 0))
-                assert answer is not None
-                LOG.append(f"asked {answer.text}")
+                LOG.append(f"asked {asked(session)}")
         return None  # type: ignore[return-value]
 
     return Stage(name=name, title=name, folder=f"stages/{name}", work=work, asks=setting)
 
 
-def run_of(tmp_path: Path, **tables: Any) -> Run:
-    return Run(tmp_path / "run", parse_recipe({**TABLE, **tables}, "here"), tmp_path)
+def log_of(folder: Path, premises: str, settings: Sequence[str], *, opens: bool = True) -> list[str]:
+    """What the models did in a run whose stages ask those of these settings."""
+    (folder / "run").mkdir()
+    questions = {"premises": {"model": premises}, "doubtful_verdicts": {"model": "far"}}
+    run = Run(folder / "run", parse_recipe({**TABLE, "questions": questions}, "here"), folder)
+    run_pipeline(run, [asking(str(number), setting, opens=opens) for number, setting in enumerate(settings)])
+    return LOG
 
 
 def test_stages_that_name_one_model_start_it_once_and_it_ends_with_the_run(tmp_path: Path) -> None:
-    run = run_of(tmp_path, questions={"premises": {"model": "same"}, "doubtful_verdicts": {"model": "far"}})
-    (tmp_path / "run").mkdir()
-    stages = [
-        asking("one", PREMISES_MODEL),
-        asking("two", "stage1.model"),
-        asking("three", VERDICTS_MODEL),
-    ]
-    run_pipeline(run, stages)
-    assert [
+    assert log_of(tmp_path, "same", [PREMISES_MODEL, "stage1.model", VERDICTS_MODEL]) == [
         "start small", f"asked small {PREMISES.version} p", "asked small solve p",
         "start far", "asked far solve p", "end small", "end far",
-    ] == LOG  # fmt: skip
+    ]  # fmt: skip
 
 
 def test_two_local_models_are_not_held_at_once_but_servers_elsewhere_are(tmp_path: Path) -> None:
-    run = run_of(tmp_path, questions={"premises": {"model": "b"}, "doubtful_verdicts": {"model": "far"}})
-    (tmp_path / "run").mkdir()
-    settings = [
-        VERDICTS_MODEL,
-        "stage1.model",
-        PREMISES_MODEL,
-        "stage1.model",
-        VERDICTS_MODEL,
-    ]
-    run_pipeline(run, [asking(str(number), setting) for number, setting in enumerate(settings)])
-    assert [line for line in LOG if not line.startswith("asked")] == [
+    settings = [VERDICTS_MODEL, "stage1.model", PREMISES_MODEL, "stage1.model", VERDICTS_MODEL]
+    assert [line for line in log_of(tmp_path, "b", settings) if not line.startswith("asked")] == [
         "start far", "start small", "end small", "start large", "end large", "start small", "end far", "end small",
     ]  # fmt: skip
 
 
 def test_a_stage_that_needs_no_answer_starts_nothing(tmp_path: Path) -> None:
-    run = run_of(tmp_path)
-    (tmp_path / "run").mkdir()
-    run_pipeline(run, [asking("one", "stage1.model", opens=False)])
-    assert LOG == []
+    assert log_of(tmp_path, "same", ["stage1.model"], opens=False) == []
 
 
 def test_local_models_of_two_open_sessions_take_turns(tmp_path: Path) -> None:
-    models, request = run_of(tmp_path).recipe.models, PromptRequest("p", "1 + 1?", Domain.MATH, "en")
-
-    def asked(session: ModelSession) -> str | None:
-        session.open()
-        answer = session.run(session.policy.answer(request, 0))
-        return answer.text if answer is not None else None
-
+    models = parse_recipe(TABLE, "here").models
     with keep_open(), model_session(models["a"], tmp_path) as first, model_session(models["b"], tmp_path) as second:
         texts = [asked(session) for session in (first, second, first, first)]
     assert texts == ["small solve p", "large solve p", "small solve p", "small solve p"]
@@ -147,12 +127,9 @@ def test_local_models_of_two_open_sessions_take_turns(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_model_under_two_names_shares_its_attempts(tiny_copy: Tiny) -> None:
-    """The name is in no digest: a run whose model is renamed finds all its attempts."""
-    assert tiny_copy.run().status == 0
-    stored = sorted(path.name for path in (tiny_copy.folder / "attempts").iterdir())
+def test_a_model_under_another_name_shares_its_attempts(tiny_copy: Tiny) -> None:
+    stored = stamps(tiny_copy.folder / "attempts")
     text = tiny_copy.recipe.read_text()
     tiny_copy.recipe.write_text(text.replace("models.student", "models.other").replace('"student"', '"other"'))
-    again = tiny_copy.run()
-    assert again.status == 0, again.err
-    assert sorted(path.name for path in (tiny_copy.folder / "attempts").iterdir()) == stored
+    run(tiny_copy.recipe, tiny_copy.folder)
+    assert stamps(tiny_copy.folder / "attempts") == stored

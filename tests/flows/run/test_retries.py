@@ -18,7 +18,8 @@ from curation.records import problem_id
 from curation.storage.stages import read_table
 from flows.publish.versions import scan_decisions, stored_versions
 from flows.run import retries
-from tests.flows.conftest import Tiny, goldilocks, published, recipe_with, stamps, tries, write_jsonl
+from tests.flows.conftest import Tiny, goldilocks, newer_policy, recipe_with, stamps, tries, write_jsonl
+from tests.flows.run.folders import contents, run
 
 RECIPE = recipe_with('name="slow"', "shard_rows=1", "verify.limit_s=0.01")  # what needs a worker takes longer
 SUM = r"\sum_{k=0}^{\infty}\frac{1}{2^k}"
@@ -45,10 +46,8 @@ def slow(tmp_path: Path) -> Tiny:
     """A recipe whose verifier fails on what takes its time; not run yet."""
     home = tmp_path / "inputs"
     home.mkdir()
-    rows = [{"question": statement, "final": reference} for statement, (reference, _) in PROBLEMS.items()]
-    write_jsonl(home / "problems.jsonl", rows)
-    made = [tries(statement, reference, finals) for statement, (reference, finals) in PROBLEMS.items()]
-    write_jsonl(home / "weak.jsonl", made)
+    write_jsonl(home / "problems.jsonl", [{"question": text, "final": one} for text, (one, _) in PROBLEMS.items()])
+    write_jsonl(home / "weak.jsonl", [tries(text, *one) for text, one in PROBLEMS.items()])
     (home / "slow.toml").write_text(RECIPE)
     return Tiny(home / "slow.toml", tmp_path / "run")
 
@@ -68,13 +67,12 @@ def verdicts_folder(run: Tiny) -> Path:
 
 @pytest.mark.slow
 def test_the_next_run_judges_again_what_failed_and_nothing_else(slow: Tiny) -> None:
-    first = slow.run()
-    assert first.status == 0, first.err
+    first = run(slow.recipe, slow.folder)
     before = decisions(slow)
     assert {statement: row["reason"] for statement, row in before.items()} == {
         PLAIN: None,
         SLOW: "verifier_failed",
-        CLEAR: "suspected_wrong_label",  # three of four agree, whatever the fourth says
+        CLEAR: "suspected_wrong_label",  # three of four agree, whatever the fourth is
     }
     failed = before[SLOW]
     assert failed["evidence"] == (
@@ -83,36 +81,27 @@ def test_the_next_run_judges_again_what_failed_and_nothing_else(slow: Tiny) -> N
     )
     assert (failed["pass_rate"], failed["low"]) == (0.0, 0.0)
     assert failed["high"] > 0.8  # both may be correct
-    dropped = published(slow.folder, "dropped").select("statement", "reason", "stage").rows()
+    dropped = slow.table("dropped").select("statement", "reason", "stage").rows()
     assert (CURVE, "verifier_failed", "references") in dropped
     assert "the next run tries them again (retry 1 of 2)" in first.out
     explained = goldilocks("explain", slow.folder, problem_id(SLOW)).out
     assert failed["evidence"] in explained
     assert "2 timed out, 0 broken" in explained
 
-    frames = read_table(verdicts_folder(slow), "verdicts")
-    untouched = {name: stamp for name, stamp in stamps(verdicts_folder(slow)).items() if name.endswith("00000.parquet")}
-    second = slow.run()
-    assert second.status == 0, second.err
+    verdicts = read_table(verdicts_folder(slow), "verdicts")
+    assert "tries them again" not in run(slow.recipe, slow.folder).out
     after = decisions(slow)
-    assert {statement: row["reason"] for statement, row in after.items()} == {
-        PLAIN: None,
-        SLOW: None,
-        CLEAR: "suspected_wrong_label",
-        CURVE: "never_solved",
-    }
+    reasons = {PLAIN: None, SLOW: None, CLEAR: "suspected_wrong_label", CURVE: "never_solved"}
+    assert {statement: row["reason"] for statement, row in after.items()} == reasons
     assert (after[SLOW]["correct"], after[SLOW]["judged"]) == (2, 4)
-    assert "tries them again" not in second.out
-    names = frames["problem"].unique().implode()
+    names = verdicts["problem"].unique().implode()
     again = read_table(verdicts_folder(slow), "verdicts").filter(pl.col("problem").is_in(names))
-    good = pl.col("outcome") != "timeout"
-    assert again.filter(frames["outcome"] != "timeout").equals(frames.filter(good))
-    assert again.filter(good).height == again.height
-    assert untouched.keys() <= stamps(verdicts_folder(slow)).keys()
+    assert again.filter(verdicts["outcome"] != "timeout").equals(verdicts.filter(pl.col("outcome") != "timeout"))
+    assert "timeout" not in again["outcome"]
     assert slow.table("data").height == 2
 
     settled = stamps(slow.folder)
-    assert slow.run().status == 0
+    run(slow.recipe, slow.folder)
     assert {name for name, stamp in stamps(slow.folder).items() if settled.get(name) != stamp} <= {"run.json", ".lock"}
 
 
@@ -121,41 +110,34 @@ def test_a_round_that_was_killed_goes_on_with_the_same_limits(
     slow: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(filters, "RETRY_FACTOR", 1.0)
-    assert slow.run().status == 0
-    undisturbed = slow.copy(tmp_path / "copy")
-    folder = verdicts_folder(slow)
-    assert undisturbed.run().status == 0
-    shutil.copytree(verdicts_folder(undisturbed), tmp_path / "done")
+    run(slow.recipe, slow.folder)
+    undisturbed, folder = slow.copy(tmp_path / "copy"), verdicts_folder(slow)
+    run(undisturbed.recipe, undisturbed.folder)
+    whole = verdicts_folder(undisturbed)
     # killed when the first of two shards with failures had been made again
     failing = [path.name for path in sorted((folder / "shards").iterdir()) if retries.FAILED in path.read_text()]
     assert len(failing) == 2
     (folder / "DONE.json").unlink()
-    shutil.copy(tmp_path / "done" / "shards" / failing[0], folder / "shards" / failing[0])
-    assert slow.run().status == 0
-    wanted = {path.relative_to(tmp_path / "done"): path.read_bytes() for path in (tmp_path / "done").rglob("*.*")}
-    assert {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.*")} == wanted
+    shutil.copy(whole / "shards" / failing[0], folder / "shards" / failing[0])
+    run(slow.recipe, slow.folder)
+    assert contents(folder, "*.*") == contents(whole, "*.*")
 
 
 @pytest.mark.slow
 def test_a_refresh_judges_again_itself_and_takes_back_what_the_next_run_would(slow: Tiny, tmp_path: Path) -> None:
     """Its policy is not asked twice, so it has no next run; and a later run must not put the older set back."""
     settings = ("refresh.error_rate=0.2",)
-    assert slow.run(*settings).status == 0
+    run(slow.recipe, slow.folder, *settings)
     assert retries.pending_round(verdicts_folder(slow)) == 1
+    policy = newer_policy(tmp_path, "weak@2", {})
     write_jsonl(tmp_path / "newer.jsonl", [tries(SLOW, "2", f"{SUM} 9 9 7")])
-    policy = tmp_path / "newer.toml"
-    policy.write_text(
-        '[models.newer]\nkind = "recorded"\nname = "weak@2"\npath = "newer.jsonl"\n'
-        'columns = { problem = "question", attempts = "tries", text = "text" }\n'
-    )
-    said = goldilocks("refresh", slow.folder, "--policy", policy)
-    assert said.status == 0, said.err
-    assert said.out.startswith("judged again: 1 problems (unsettled 1) with 4 new attempts")
-    rows = {row["problem"]: row for row in scan_decisions(slow.folder, 2).collect().iter_rows(named=True)}
-    row = rows[problem_id(SLOW)]
+    refreshed = goldilocks("refresh", slow.folder, "--policy", policy)
+    assert refreshed.status == 0, refreshed.err
+    assert refreshed.out.startswith("judged again: 1 problems (unsettled 1) with 4 new attempts")
+    (row,) = scan_decisions(slow.folder, 2).filter(problem=problem_id(SLOW)).collect().iter_rows(named=True)
     assert (row["policy"], row["reason"], row["correct"], row["judged"]) == ("weak@2", None, 1, 4)
     before = slow.table("data")
-    assert slow.run(*settings).status == 0
+    run(slow.recipe, slow.folder, *settings)
     assert [version.origin for version in stored_versions(slow.folder)] == ["run", "refresh"]
     assert slow.table("data").equals(before)
     assert retries.pending_round(verdicts_folder(slow)) == 0

@@ -1,8 +1,4 @@
-"""A real service: a run and a refresh at its work, then attacks on it without a key, from foreign names and origins,
-and through the API with every key there is.
-
-Each attack that would run something writes a file, which must not be there. The last one changes the deployments.
-"""
+"""Attacks on a real service, without a key, from foreign names and origins, with every key; none may write a file."""
 
 from __future__ import annotations
 
@@ -11,6 +7,7 @@ import contextlib
 import json
 import os
 import subprocess
+import tomllib
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,6 +30,17 @@ from tests.waiting import PATIENCE_S, wait_until
 pytestmark = pytest.mark.slow
 
 SHELL = [{"prefect.deployments.steps.run_shell_script": {"script": "touch pwned"}}]
+REQUESTS = Path(__file__).with_name("requests.jsonl")
+
+
+def requests(of: str, deployment: str, run: str = "") -> list[tuple[str, str, Any]]:
+    """Method, path and body of the requests of a kind."""
+    text = REQUESTS.read_text(encoding="utf-8")
+    for name, value in (("DEPLOYMENT", deployment), ("RUN", run), ("PAGE", PAGE)):
+        text = text.replace(name, value)
+    rows = [row for row in map(json.loads, text.splitlines()) if row["of"] == of]
+    assert rows
+    return [(row["method"], row["path"], row["body"]) for row in rows]
 
 
 def test_a_run_publishes_a_set_and_the_event_of_a_checkpoint_refreshes_it(service: Service) -> None:
@@ -56,19 +64,7 @@ def test_a_run_publishes_a_set_and_the_event_of_a_checkpoint_refreshes_it(servic
 
 def test_nothing_is_answered_without_a_key(service: Service) -> None:
     deployment = service.deployment("refresh")["id"]
-    asked = [
-        ("GET", f"/api/deployments/{deployment}", None),
-        ("PATCH", f"/api/deployments/{deployment}", {"pull_steps": SHELL}),
-        ("POST", f"/api/deployments/{deployment}/create_flow_run", {}),
-        ("POST", "/api/flow_runs/filter", {}),
-        ("POST", "/api/automations/", {}),
-        ("GET", "/api/admin/settings", None),
-        ("GET", "/api/docs", None),
-        ("GET", "/api//health", None),
-        ("POST", "/api/health", {}),
-        ("GET", f"{PAGE}/r/run/rows", None),
-        ("POST", f"{PAGE}/r/run/review/verdict", {}),
-    ]
+    asked = requests("without a key", deployment)
     for method, path, body in asked:
         for key in (None, "guess", f"{service.key}x"):
             assert service.ask(method, path, body, key).status_code == 401, path
@@ -124,34 +120,9 @@ def test_a_web_socket_wants_a_key_and_no_foreign_origin(service: Service) -> Non
 def test_the_pages_key_shows_and_starts_and_changes_nothing(service: Service) -> None:
     deployment = service.deployment("refresh")["id"]
     run = service.start("refresh", {"folder": "/elsewhere", "policy": "/elsewhere/model"})
-    stored = {"type": "COMPLETED", "data": {"type": "reference", "storage_key": "/tmp/evil.pickle"}}
-    allowed = [
-        ("GET", f"/api/deployments/{deployment}", None),
-        ("POST", "/api/deployments/filter", {}),
-        ("POST", "/api/ui/flow_runs/history", {"sort": "ID_DESC", "limit": 1, "offset": 0}),
-        ("POST", "/api/events/filter", {}),
-        ("POST", f"/api/deployments/{deployment}/pause_deployment", None),
-        ("POST", f"/api/deployments/{deployment}/resume_deployment", None),
-    ]
-    refused = [
-        ("PATCH", f"/api/deployments/{deployment}", {"pull_steps": SHELL}),
-        ("DELETE", f"/api/deployments/{deployment}", None),
-        ("POST", "/api/deployments/", {"name": "x", "flow_id": deployment, "entrypoint": "evil.py:flow"}),
-        ("POST", f"/api/flow_runs/{run}/set_state", {"state": stored}),
-        ("POST", f"/api/flow_runs/{run}/set_state", {"state": {**stored, "type": "SCHEDULED"}}),
-        ("POST", f"/api/deployments/{deployment}/create_flow_run", {"state": {**stored, "type": "SCHEDULED"}}),
-        ("POST", "/api/flow_runs/bulk_set_state", {"state": stored}),
-        ("PATCH", f"/api/flow_runs/{run}", {"parameters": {"policy": "/tmp/evil.toml"}}),
-        ("POST", "/api/automations/", {}),
-        ("POST", "/api/block_documents/", {}),
-        ("POST", "/api/block_documents/filter", {"include_secrets": True}),
-        ("GET", "/api/block_documents/x?include_secrets=true", None),
-        ("POST", "/api/events", [{"event": "goldilocks.checkpoint"}]),
-        ("POST", "/api/admin/database/clear", {"confirm": True}),
-        ("POST", "/api/work_pools/", {}),
-        ("POST", "/api/variables/", {}),
-        ("POST", f"/api/deployments/{deployment}/create_flow_run", {"name": "x" * (1 << 21)}),
-    ]
+    allowed = requests("pages, allowed", deployment)
+    refused = requests("pages, refused", deployment, run)
+    refused.append(("POST", f"/api/deployments/{deployment}/create_flow_run", {"name": "x" * (1 << 21)}))
     assert [service.ask(*one, service.key).status_code for one in refused] == [403] * len(refused)
     assert [service.ask(*one, service.key).is_success for one in allowed] == [True] * len(allowed)
     assert service.outcome(run).startswith("CANCELLED: refused: folder = /elsewhere")
@@ -207,27 +178,13 @@ def test_another_account_reads_no_key(service: Service) -> None:
     assert not any(secret in service.log.read_text() for secret in secrets)
     if os.getuid() != 0:
         pytest.skip("only root can try it from another account")
-    tried = f"""
-import os, sys, urllib.request, urllib.error
-for process in {list(processes_of(token))}:
-    try:
-        sys.exit(f"read {{open(f'/proc/{{process}}/environ').read(9)}}")
-    except (PermissionError, FileNotFoundError):  # it may have ended
-        pass
-for path in {[str(service.run / SERVICE / name) for name in (KEY_FILE, "service.json")]}:
-    try:
-        sys.exit(open(path).read())
-    except PermissionError:
-        pass
-try:
-    sys.exit(urllib.request.urlopen("http://127.0.0.1:{service.port}/api/deployments/name/refresh/tiny").read())
-except urllib.error.HTTPError as error:
-    assert error.code == 401
-print("nothing")
-"""
+    tried = tomllib.loads(Path(__file__).with_name("scripts.toml").read_text(encoding="utf-8"))["other_account"]
+    paths = [str(service.run / SERVICE / name) for name in (KEY_FILE, "service.json")]
+    address = f"http://127.0.0.1:{service.port}/api/deployments/name/refresh/tiny"
+    about = json.dumps([list(processes_of(token)), paths, address])
     nobody: dict[str, Any] = {"user": 65534, "group": 65534, "extra_groups": []}
     seen = subprocess.run(
-        ["/usr/bin/env", "python3", "-c", tried], cwd="/", capture_output=True, text=True, check=False, **nobody
+        ["/usr/bin/env", "python3", "-c", tried, about], cwd="/", capture_output=True, text=True, check=False, **nobody
     )
     if "Permission denied" in seen.stderr and "python3" in seen.stderr:
         pytest.skip("no interpreter that another account may start")

@@ -5,21 +5,25 @@ from __future__ import annotations
 import json
 import os
 import socket
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from curation.config.schedule import ScheduleSettings
 from curation.records import ConfigError, GoldilocksError, StoreError
+from curation.storage.locks import lock_folder
 from flows.pipelines.refresh import EmptySetError
 from flows.publish.versions import latest
 from flows.serve.serving import SERVICE, _served_once, serve_recipes, serving_api
+from flows.serve.unfinished import ANNOUNCED, FIRST, REFRESHED, training_folder, unfinished
 from tests.flows.conftest import KEYS, TINY, Tiny, newer_policy
 from tests.flows.serve.conftest import scheduled
 
-pytestmark = pytest.mark.slow
 
-
+@pytest.mark.slow
 def test_a_recipe_is_served_as_its_line_its_training_and_its_refresh(tmp_path: Path, under_prefect: str) -> None:
     from prefect.client.orchestration import get_client
 
@@ -52,6 +56,7 @@ def test_a_recipe_is_served_as_its_line_its_training_and_its_refresh(tmp_path: P
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("schedule", "words"),
     [
@@ -69,6 +74,7 @@ def test_refusals(schedule: str, words: str, tmp_path: Path, under_prefect: str)
         deployments(recipe)
 
 
+@pytest.mark.slow
 def test_a_name_a_port_or_a_set_is_served_once_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe, run = scheduled(tmp_path / "in"), tmp_path / "run"
     with pytest.raises(ConfigError, match="one name"):
@@ -92,6 +98,7 @@ class Killed(BaseException):
     """What no code of the house catches: the process is gone at this point."""
 
 
+@pytest.mark.slow
 def test_a_new_version_is_announced_once_also_after_a_kill(
     tiny_copy: Tiny, under_prefect: str, monkeypatch: Any
 ) -> None:
@@ -101,22 +108,23 @@ def test_a_new_version_is_announced_once_also_after_a_kill(
     def dies(**_: object) -> None:
         raise Killed
 
-    told: list[tuple[str, dict[str, Any]]] = []
+    events: list[tuple[str, dict[str, Any]]] = []
     out = tiny_copy.folder.parent / "fresh"
     monkeypatch.setattr(served, "emit_event", dies)
     with pytest.raises(Killed):
         curate_math(tiny_copy.recipe, out)
     assert latest(out) is not None, "published, and not announced"
-    monkeypatch.setattr(served, "emit_event", lambda event, payload, **_: told.append((event, payload)))
+    monkeypatch.setattr(served, "emit_event", lambda event, payload, **_: events.append((event, payload)))
     for _ in range(2):
         curate_math(tiny_copy.recipe, out)
-    ((event, payload),) = told
+    ((event, payload),) = events
     assert (event, payload["version"], payload["folder"]) == ("goldilocks.curated", 1, str(out))
     assert latest(tiny_copy.folder) is not None
     curate_math(tiny_copy.recipe, tiny_copy.folder)
-    assert len(told) == 1, "what was there before the first scheduled run is not announced"
+    assert len(events) == 1, "what was there before the first scheduled run is not announced"
 
 
+@pytest.mark.slow
 def test_a_set_that_a_refresh_exhausts_is_announced(tiny_copy: Tiny, under_prefect: str, monkeypatch: Any) -> None:
     import flows.serve.flow_runs as served
     from flows.refresh import refresh
@@ -126,15 +134,115 @@ def test_a_set_that_a_refresh_exhausts_is_announced(tiny_copy: Tiny, under_prefe
     tiny_copy.run("refresh.error_rate=0.0025")
     home = tiny_copy.recipe.parent
     once = refresh.with_options(retries=0)
-    for name, solved in (("strong@2", {"half", "markup"}), ("strong@3", {"half", "markup", "strong only"})):
+
+    def newer(name: str, *solved: str) -> Path:
         answers = {one: " ".join([str(TINY[one][1])] * 4) if one in solved else TINY[one][3] for one in TINY}
-        policy = newer_policy(home, name, answers)
-        if name == "strong@2":
-            once(tiny_copy.folder, policy)
-        else:
-            with pytest.raises(EmptySetError):
-                once(tiny_copy.folder, policy)
-    folder = str(tiny_copy.folder)
-    assert [payload for event, payload in events if event == "goldilocks.exhausted"] == [
-        {"folder": folder, "version": 2, "rows": rows, "first_rows": 3} for rows in (1, 0)
-    ]
+        return newer_policy(home, name, answers)
+
+    once(tiny_copy.folder, newer("strong@2", "half", "markup"))
+    with pytest.raises(EmptySetError):
+        once(tiny_copy.folder, newer("strong@3", "half", "markup", "strong only"))
+    exhausted = [payload for event, payload in events if event == "goldilocks.exhausted"]
+    same = {"folder": str(tiny_copy.folder), "version": 2, "first_rows": 3}
+    assert exhausted == [{**same, "rows": rows} for rows in (1, 0)]
+
+
+# --- what a schedule still owes, and when lost runs are started again ------------------------------------------------
+
+SCHEDULE = ScheduleSettings(train="train.toml")
+
+
+def announced(folder: Path, version: int) -> Path:
+    (folder / ANNOUNCED).write_text(f"{version}\n")
+    return folder
+
+
+def trained(folder: Path, version: int) -> Path:
+    stage = training_folder(folder, version)
+    (stage / "model").mkdir(parents=True)
+    (stage / "model" / "config.json").write_text("{}")
+    return stage
+
+
+def test_an_announced_version_is_trained_on_and_its_model_judges_the_set_once(tmp_path: Path) -> None:
+    def owed(schedule: ScheduleSettings = SCHEDULE) -> Any:
+        return unfinished(tmp_path, schedule)
+
+    assert owed() is None
+    announced(tmp_path, 1)
+    assert owed() == ("train-stage", {"folder": str(tmp_path), "version": 1})
+    assert owed(ScheduleSettings()) is None, "no trainer"
+    with lock_folder(tmp_path / "training"):
+        assert owed() is None, "it is being trained"
+    stage = trained(tmp_path, 1)
+    flow, parameters = owed()
+    assert (flow, parameters["policy"]) == ("refresh", str(stage / "model"))
+    with lock_folder(tmp_path):
+        assert owed() is None, "a run holds the set"
+    (tmp_path / FIRST).write_text("1\n")
+    assert owed() is None, "it was there before it was served"
+    (tmp_path / FIRST).unlink()
+    (stage / REFRESHED).write_text("2\n")
+    assert owed() is None
+    announced(tmp_path, 2)
+    once = ScheduleSettings(train="train.toml", rounds=1)
+    assert owed(once) is None, "no more stages than are asked for"
+    training_folder(tmp_path, 2).mkdir(parents=True)
+    assert owed(once) is not None, "a stage that was begun goes on"
+
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def a_run(kind: str, ended_s_ago: float = 0.0) -> Any:
+    from prefect.client.schemas.objects import State, StateType
+
+    state = State(type=StateType[kind], timestamp=NOW - timedelta(seconds=ended_s_ago))
+    return SimpleNamespace(state=state, end_time=None)
+
+
+@pytest.mark.parametrize(
+    ("runs", "starts"),
+    [
+        ([], True),
+        ([("RUNNING", 900.0)], False),
+        ([("FAILED", 900.0)], False),
+        ([("CRASHED", 29.0)], False),
+        ([("CRASHED", 31.0)], True),
+        ([("CRASHED", 31.0), ("CRASHED", 90.0)], False),
+        ([("CRASHED", 3599.0)] * 9, False),
+        ([("CRASHED", 3601.0)] * 9, True),
+    ],
+)
+def test_lost_work_is_started_again_and_failed_work_is_not(runs: list[tuple[str, float]], starts: bool) -> None:
+    from flows.serve.runner import may_start
+
+    assert may_start([a_run(*run) for run in runs], NOW) == starts
+
+
+@pytest.mark.slow
+def test_lost_runs_are_closed_and_started_again(tmp_path: Path, under_prefect: str) -> None:
+    from prefect.client.orchestration import get_client
+    from prefect.states import Running
+
+    from flows.run.recipe import load_recipe
+    from flows.serve.runner import close_lost_runs, start_unfinished
+    from flows.serve.schedule import deployments
+
+    folder = announced(tmp_path, 1)
+    pinned: Any = deployments(scheduled(tmp_path / "in"), folder)
+    known = [flow.to_deployment(**settings).apply() for flow, settings in pinned]
+    served = load_recipe(tmp_path / "in" / "tiny.toml"), folder
+    with get_client(sync_client=True) as client:
+        assert start_unfinished(client, *served, datetime.now(UTC)) is not None
+        assert start_unfinished(client, *served, datetime.now(UTC)) is None, "it is on its way"
+        deployment = client.read_deployment_by_name("train-stage/tiny")
+        runs = (one for one in client.read_flow_runs() if one.deployment_id == deployment.id)
+        (run,) = (one for one in runs if one.parameters["folder"] == str(folder))
+        assert run.parameters["rounds"] == 2
+        client.set_flow_run_state(run.id, Running(), force=True)
+        assert close_lost_runs(client, known) == 1
+        assert close_lost_runs(client, known) == 0
+        assert client.read_flow_run(run.id).state.is_crashed()  # type: ignore[union-attr]
+        assert start_unfinished(client, *served, datetime.now(UTC)) is None, "not at once"
+        assert start_unfinished(client, *served, datetime.now(UTC) + timedelta(seconds=31)) is not None

@@ -10,7 +10,8 @@ import pytest
 from curation.policies.recorded import Recorded
 from curation.records import Completion, PromptRequest
 from curation.storage.attempts import AttemptStore
-from tests.flows.conftest import Said, goldilocks
+from tests.flows.conftest import goldilocks
+from tests.flows.run.folders import run
 
 
 def asks_judge(question: str, settings: str = "", columns: str = "") -> str:
@@ -26,13 +27,6 @@ name = "judge@1"
 path = "votes.jsonl"
 columns = {{ {columns}problem = "question", text = "text" }}
 """
-
-
-def run(recipe: Path, folder: Path, *overrides: str) -> Said:
-    """Run a recipe to its end."""
-    done = goldilocks("run", recipe, "--out", folder, *(part for one in overrides for part in ("--set", one)))
-    assert done.status == 0, done.err
-    return done
 
 
 @pytest.fixture

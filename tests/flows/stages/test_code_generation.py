@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
+import tomllib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -22,34 +23,12 @@ from curation.verify.programs.tools import Runner
 from flows.stages.tests import unit_request
 from tests.made_limits import made_with
 
-STATEMENT = """Sum them.
-
-Input
-
-- One line with an integer $n$ ($1 \\leq n \\leq 10^5$).
-- One line with $n$ integers $a_1, \\ldots, a_n$ ($0 \\leq a_i \\leq 10^9$).
-
-Output
-
-Their sum.
-"""
+SUMS = tomllib.loads(Path(__file__).with_name("sums.toml").read_text(encoding="utf-8"))
+"""A statement, and programs for it."""
+RIGHT, WRONG, ODD, CHEAT = SUMS["right"], SUMS["wrong"], SUMS["odd"], SUMS["cheat"]
+VALIDATOR = Validator(ValidatorLang.PYTHON, {"v.py": SUMS["validator"]}, ("v.py",))
 SAMPLES = [("2\n1 2\n", "3\n"), ("3\n4 0 5\n", "9\n"), ("1\n7\n", "7\n")]
-RIGHT = [
-    "input()\nprint(sum(map(int, input().split())))\n",
-    "n = int(input())\ntotal = 0\nfor a in input().split():\n    total += int(a)\nprint(total)\n",
-    "import sys\nprint(sum(map(int, sys.stdin.read().split()[1:])))\n",
-]
-VALIDATOR = Validator(
-    ValidatorLang.PYTHON,
-    {
-        "v.py": "import sys\nhead, body, end = sys.stdin.read().split('\\n')\nvalues = body.split(' ')\n"
-        "assert (str(int(head)), end) == (head, '') and len(values) == int(head) <= 10**5\n"
-        "assert all(str(int(one)) == one and 0 <= int(one) <= 10**9 for one in values)\nsys.exit(42)\n"
-    },
-    ("v.py",),
-)
 GIVEN = [GivenInput(at, text, example=True) for at, (text, _) in enumerate(SAMPLES)]
-WRONG = "input()\nprint(sum(map(int, input().split())) % 1000)\n"
 
 
 @pytest.fixture(scope="module")
@@ -58,25 +37,25 @@ def runner() -> Iterator[Runner]:
         yield runner
 
 
+def sums(*right: str) -> Unit:
+    """Return the problem with its samples, these right solutions and a wrong one."""
+    rows = [("sums", at, text, output, "sample") for at, (text, output) in enumerate(SAMPLES)]
+    labelled = [*((code, True) for code in right), (WRONG, False)]
+    solutions = [("sums", at, "python", code, label, f"{at}.py") for at, (code, label) in enumerate(labelled)]
+    judging = dict.fromkeys(JUDGING.names()) | {"problem": "sums", "time_limit_s": 10.0, "memory_mb": 512}
+    about = {"id": "sums", "statement": SUMS["statement"], "lang": "en"}
+    tests = pl.DataFrame(rows, schema=TEST, orient="row")
+    return Unit(about, tests, 0, pl.DataFrame(solutions, schema=SOLUTION, orient="row"), judging)
+
+
 def made(
-    runner: Runner,
-    right: int,
-    first: str = RIGHT[0],
-    validated: bool = True,
-    **constants: object,
+    runner: Runner, unit: Unit, validators: Sequence[Validator] = (), written: Sequence[str] = (), **constants: int
 ) -> GeneratedTests:
-    """Return the tests made of the samples with ``right`` right solutions and a wrong one."""
-    vouching = vouch(runner, [VALIDATOR] if validated else [], [], GIVEN)
-    return made_of(runner, problem_of(right, first=first), vouching, **constants)
-
-
-def made_of(
-    runner: Runner, unit: Unit, vouching: Vouching, written: Sequence[str] = (), **constants: object
-) -> GeneratedTests:
-    """Return the tests made of a problem, with a model's responses."""
-    ids = unit.tests.select("problem", pl.col("index").alias("test"))
+    """Return the tests made of a problem, with its validators and a model's responses."""
+    vouching = vouch(runner, validators, [], GIVEN)
     given = unit.problem(CodeSettings(), 10.0)
     matrix = execution_matrix.run_execution_matrix(runner, "sums", given, unit.candidates(), time_given=True)
+    ids = unit.tests.select("problem", pl.col("index").alias("test"))
     decisions = tests_agreement.decide_tests(matrix.runs, ids)
     with made_with(**constants):
         return generate_tests(
@@ -84,20 +63,8 @@ def made_of(
         )
 
 
-def problem_of(right: int, first: str = RIGHT[0]) -> Unit:
-    """Return the problem with its samples, some right solutions and a wrong one."""
-    tests = pl.DataFrame(
-        [("sums", i, *pair, "sample") for i, pair in enumerate(SAMPLES)], schema=TEST, orient="row"
-    )  # fmt: skip
-    codes = [*[(code, True) for code in [first, *RIGHT[1:]][:right]], (WRONG, False)]
-    rows = [("sums", i, "python", code, label, f"{i}.py") for i, (code, label) in enumerate(codes)]
-    solutions = pl.DataFrame(rows, schema=SOLUTION, orient="row")
-    judging = dict.fromkeys(JUDGING.names()) | {"problem": "sums", "time_limit_s": 10.0, "memory_mb": 512}
-    return Unit({"id": "sums", "statement": STATEMENT, "lang": "en"}, tests, 0, solutions, judging)
-
-
 def test_changed_inputs_keep_the_form_and_catch_the_wrong_program(runner: Runner) -> None:
-    generated = made(runner, 3, BATCH=6, ROUNDS=1, MAX_INPUT_KB=8)
+    generated = made(runner, sums(*RIGHT), [VALIDATOR], BATCH=6, ROUNDS=1, MAX_INPUT_KB=8)
     assert generated.reason == ""
     assert set(generated.caught) == {3}, "mutants are no solutions"
     assert generated.caught[3] > 0
@@ -109,35 +76,32 @@ def test_changed_inputs_keep_the_form_and_catch_the_wrong_program(runner: Runner
         assert output == f"{sum(values)}\n"
 
 
-ODD = """input()
-numbers = list(map(int, input().split()))
-assert sum(numbers) % 2
-print(sum(numbers))
-"""
-"""Right if the statement means that the sum is odd, as that of every sample is."""
+STRANGE = [f"print({number})\n" for number in range(3)]
 
 
 @pytest.mark.slow
-def test_the_reason_why_nothing_was_made_is_stated(runner: Runner) -> None:
-    few = {"BATCH": 8, "ROUNDS": 2, "MAX_INPUT_KB": 1}
-    generated = made(runner, 3, first=ODD, **few)
-    assert (generated.tests, generated.reason) == ([], "the solutions disagree on inputs of its kind")
-    assert made(runner, 1, **few).reason == "too few solutions vote: 1, 2 wanted"
-    assert made(runner, 2, validated=False, **few).reason == "too few solutions vote: 2, 3 wanted"
-    unknown = made(runner, 3, validated=False, **few)
-    assert unknown.reason == "no validator is believed, and no model wrote inputs"
-    assert (unknown.inputs, unknown.rounds, unknown.tests) == (0, 0, [])
-    unit = problem_of(3)  # without a validator two thirds of the right solutions must agree
-    strange = [("sums", 9 + i, "python", f"print({i})\n", True, f"{i}.py") for i in range(3)]
-    solutions = pl.concat([unit.solutions, pl.DataFrame(strange, schema=SOLUTION, orient="row")])
-    generated = made_of(runner, dataclasses.replace(unit, solutions=solutions), Vouching())
-    assert generated.reason == "too few solutions vote: 3, 4 wanted"
+@pytest.mark.parametrize(
+    ("right", "validators", "reason"),
+    [
+        ([ODD, *RIGHT[1:]], [VALIDATOR], "the solutions disagree on inputs of its kind"),
+        (RIGHT[:1], [VALIDATOR], "too few solutions vote: 1, 2 wanted"),
+        (RIGHT[:2], [], "too few solutions vote: 2, 3 wanted"),
+        (RIGHT, [], "no validator is believed, and no model wrote inputs"),
+        ([*RIGHT, *STRANGE], [], "too few solutions vote: 3, 4 wanted"),  # two thirds of the right ones
+    ],
+)
+def test_the_reason_why_nothing_was_made_is_stated(
+    right: list[str], validators: list[Validator], reason: str, runner: Runner
+) -> None:
+    generated = made(runner, sums(*right), validators, BATCH=8, ROUNDS=2, MAX_INPUT_KB=1)
+    assert (generated.reason, generated.tests) == (reason, [])
+    assert (generated.inputs > 0) == (ODD in right)
 
 
 def test_a_cut_input_is_refused_although_all_solutions_agree_on_it() -> None:
     texts = ["1\n7\n", f"90\n{' '.join(map(str, range(100, 170)))}..."]
-    tests = pl.DataFrame([("sums", i, text, "0\n", "secret") for i, text in enumerate(texts)], TEST, orient="row")
-    rows = [("sums", who, True, i, True, "a", True) for who in range(3) for i in range(2)]
+    tests = pl.DataFrame([("sums", at, text, "0\n", "secret") for at, text in enumerate(texts)], TEST, orient="row")
+    rows = [("sums", who, True, at, True, "a", True) for who in range(3) for at in range(2)]
     runs = pl.DataFrame(rows, tests_agreement.RUN, orient="row")
     decisions = tests_agreement.decide_tests(runs)
     assert decisions["why"].to_list() == ["agrees"] * 2
@@ -147,53 +111,31 @@ def test_a_cut_input_is_refused_although_all_solutions_agree_on_it() -> None:
     assert "cut it off" in decided["evidence"][1]
 
 
-GENERATOR = """
-k = int(input())
-if k == 2:
-    raise SystemExit(1)
-if k <= 3:
-    print(5)
-    print(*[1000 * k] * 5)
-else:
-    print(2)
-    print(k % 3, 1)
-"""
-CHEAT = "input()\na = input().split()\nprint(0 if a == ['2', '1'] else sum(map(int, a)))\n"
-SOUND = "input()\nprint(sum(map(int, input().split())))\n"
+RESPONSE = "\n".join(f"```python\n{code}```" for code in (SUMS["generator"], "input()\n", CHEAT, RIGHT[0]))
 
 
-def response(*codes: str) -> str:
-    return "\n".join(f"```python\n{code}```" for code in codes)
-
-
-SAID = response(GENERATOR, "input()\n", CHEAT, SOUND)
-
-
-def test_the_question_shows_given_tests_and_how_many_inputs_are_wanted() -> None:
-    unit = problem_of(3)
+def test_a_model_is_shown_given_tests_and_its_generator_prints_designed_and_small_inputs_each_once(
+    runner: Runner,
+) -> None:
     with made_with(DESIGNED_INPUTS=3):
-        details = unit_request(unit).details
+        details = unit_request(sums(*RIGHT)).details
+        inputs = inputs_from_model(runner, [RESPONSE], trusted=True)
     assert details["count"] == "3"
     assert details["examples"].startswith("\nExample 1, input:\n```\n2\n1 2\n```\nOutput:\n```\n3\n```\n")
-
-
-def test_a_generator_prints_designed_and_small_inputs_each_once(runner: Runner) -> None:
-    with made_with(DESIGNED_INPUTS=3):
-        inputs = inputs_from_model(runner, [SAID], trusted=True)
     assert inputs.designed == ["5\n1000 1000 1000 1000 1000\n", "5\n3000 3000 3000 3000 3000\n"], "number 2 fails"
     assert inputs.small == ["2\n1 1\n", "2\n2 1\n", "2\n0 1\n"]
 
 
 def test_wrong_programs_of_a_model_are_hunted_by_and_are_no_solutions(runner: Runner) -> None:
-    assert wrong_programs_in([SAID, SAID]) == [CHEAT, SOUND]
-    unit = problem_of(3)
-    voters = [one for one in unit.candidates() if one.right]
-    hunt = Hunt(1, runner, unit.problem(CodeSettings(), 10.0), voters, unit.tests, written=[CHEAT, SOUND, "print(0)\n"])
+    assert wrong_programs_in([RESPONSE, RESPONSE]) == [CHEAT, RIGHT[0]]
+    unit = sums(*RIGHT)
+    voters, written = [one for one in unit.candidates() if one.right], [CHEAT, RIGHT[0], "print(0)\n"]
+    hunt = Hunt(1, runner, unit.problem(CodeSettings(), 10.0), voters, unit.tests, written=written)
     with made_with(MUTANTS=0):
         hunted = hunt.failing([("2\n2 1\n", "3\n"), ("2\n1 1\n", "2\n")])
     assert [len(one) for one in hunted] == [1, 0], "the right one never fails, the third fails a sample"
     few = {"DESIGNED_INPUTS": 3, "ROUNDS": 1, "BATCH": 1, "MAX_INPUT_KB": 1, "MUTANTS": 0, "HUNTED_INPUTS": 4}
-    generated = made_of(runner, unit, Vouching(), [SAID], **few)
+    generated = made(runner, unit, written=[RESPONSE], **few)
     assert set(generated.caught) <= {3}
-    made_inputs = {text: origin for _, _, text, _, origin in generated.tests}
-    assert made_inputs["2\n2 1\n"] == made_inputs["5\n1000 1000 1000 1000 1000\n"] == "model"
+    origins = {text: origin for _, _, text, _, origin in generated.tests}
+    assert origins["2\n2 1\n"] == origins["5\n1000 1000 1000 1000 1000\n"] == "model"

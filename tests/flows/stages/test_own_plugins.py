@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from curation.filters.statements.own_rules import find_rule
 from curation.publish.export_formats import export_set
-from curation.records import ConfigError, SourceError, problem_id
+from curation.records import SourceError, problem_id
 from curation.scoring.scorer import Scorer, ScoringSettings
 from flows.publish.versions import RefreshedRun
 from flows.run.run_folder import open_run
 from flows.stages.judging import own_judges
 from tests.curation.verify.test_own_judges import CHEMISTRY
 from tests.flows.conftest import TINY_RECIPE, goldilocks, published, tries, write_jsonl
+from tests.flows.run.folders import card, run
 
-RULE = """
-class Rule:
-    def drop(self, statement, answer):
-        return f"{len(answer)} signs" if "ethanol" in statement else None
-
-RULE = Rule()
-"""
+OWN = tomllib.loads(Path(__file__).with_name("own_plugins.toml").read_text(encoding="utf-8"))
 PROBLEMS = {
-    "Which formula has dimethyl ether, a gas at room temperature?": "C2H6O",
-    "Which formula has ethanol, written as a sum of atoms?": "C2H6O",
-    "What is 17 times 25, written as one number?": "425",
+    "Which formula has dimethyl ether, a gas at room temperature?": ("C2H6O", "CH3OCH3 C2H6O CO2 CO2"),
+    "Which formula has ethanol, written as a sum of atoms?": ("C2H6O", "CH3CH2OH C2H6O CO2 CO2"),
+    "What is 17 times 25, written as one number?": ("425", "425 425 1 2"),
 }
+STAGE1 = TINY_RECIPE.partition("[stage2]")[0]
 
 
 @pytest.fixture
@@ -37,15 +33,12 @@ def recipe(tmp_path: Path) -> Path:
     home = tmp_path / "inputs"
     home.mkdir()
     (home / "chem.py").write_text(CHEMISTRY)
-    (home / "own.py").write_text(RULE)
-    write_jsonl(home / "problems.jsonl", [{"question": text, "final": answer} for text, answer in PROBLEMS.items()])
-    finals = ["CH3OCH3 C2H6O CO2 CO2", "CH3CH2OH C2H6O CO2 CO2", "425 425 1 2"]
-    made = [tries(text, answer, one) for (text, answer), one in zip(PROBLEMS.items(), finals, strict=True)]
-    write_jsonl(home / "weak.jsonl", made)
-    path = home / "tiny.toml"
+    (home / "own.py").write_text(OWN["rule"])
+    write_jsonl(home / "problems.jsonl", [{"question": text, "final": one} for text, (one, _) in PROBLEMS.items()])
+    write_jsonl(home / "weak.jsonl", [tries(text, *one) for text, one in PROBLEMS.items()])
     own = '[verify]\njudges = ["chem.py:FORMULA"]\n[statements]\nrules = ["own.py:RULE"]\n'
-    path.write_text(TINY_RECIPE.partition("[stage2]")[0] + own)
-    return path
+    (home / "tiny.toml").write_text(STAGE1 + own)
+    return home / "tiny.toml"
 
 
 @pytest.mark.slow
@@ -53,12 +46,11 @@ def test_a_set_is_made_and_scored_by_the_users_own_files(
     recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, curated = tmp_path / "run", tmp_path / "run" / "curated"
-    assert goldilocks("run", recipe, "--out", folder).status == 0
-    rates = dict(published(folder, "data").select("answer", "pass_rate").rows())
-    assert rates == {"C2H6O": 0.5, "425": 0.5}
-    (dropped,) = published(folder, "dropped").select("reason", "evidence").rows()
-    assert dropped == ("own_rule", "own.py:RULE: 5 signs")
-    assert "a rule of the set's maker" in (curated / "README.md").read_text()
+    run(recipe, folder)
+    assert dict(published(folder, "data").select("answer", "pass_rate").rows()) == {"C2H6O": 0.5, "425": 0.5}
+    dropped = published(folder, "dropped").select("reason", "evidence").rows()
+    assert dropped == [("own_rule", "own.py:RULE: 5 signs")]
+    assert "a rule of the set's maker" in card(folder)
     assert "own_rule" in goldilocks("status", folder).out
 
     exported = export_set(curated, "trl", tmp_path / "trl")
@@ -81,43 +73,33 @@ def test_a_set_is_made_and_scored_by_the_users_own_files(
     (recipe.parent / "chem.py").write_text(CHEMISTRY.replace('"?" not in answer', '"CH3" not in answer'))
     with Scorer(named) as changed, pytest.raises(SourceError, match=r"available: chem\.py:FORMULA@"):
         changed.score(asked)
-    assert goldilocks("run", recipe, "--out", folder).status == 0
+    run(recipe, folder)
     assert dict(published(folder, "data").select("answer", "pass_rate").rows()) == {"C2H6O": 0.25, "425": 0.5}
-    run = open_run(folder)
-    refreshed = RefreshedRun(folder, run.recipe, tmp_path / "checkpoint", tmp_path / "version")
-    assert own_judges(refreshed) == own_judges(run) != []
+    made = open_run(folder)
+    refreshed = RefreshedRun(folder, made.recipe, tmp_path / "checkpoint", tmp_path / "version")
+    assert own_judges(refreshed) == own_judges(made) != []
 
 
 def test_mistakes_of_plugins_name_the_file_the_line_and_the_row(recipe: Path, tmp_path: Path) -> None:
-    (recipe.parent / "own.py").write_text(RULE.replace('f"{len(answer)} signs"', "answer.missing"))
+    (recipe.parent / "own.py").write_text(OWN["rule"].replace('f"{len(answer)} signs"', "answer.missing"))
     why = goldilocks("run", recipe, "--out", tmp_path / "run").err
-    assert f"{recipe.parent / 'own.py'}:4: AttributeError" in why
+    assert f"{recipe.parent / 'own.py'}:3: AttributeError" in why
     assert "(row 1 of source school, problem " in why
-    with pytest.raises(ConfigError, match="it must be an object with the method `drop`"):
-        find_rule("own.py:Rule", recipe.parent)
+    recipe.write_text(recipe.read_text().replace(":RULE", ":Rule"))
+    assert "must be an object with the method `drop`" in goldilocks("run", recipe, "--out", tmp_path / "new").err
 
 
-CELLS = """
-def make(level, seed):
-    row = {"statement": f"Draw {seed} empty cells and {seed} full ones.", "answer": "#." * seed}
-    return row if seed < 4 else {**row, "answer": "##__", "judged_by": "generator"}
-
-def score(row, answer):
-    return sorted(answer) == sorted(row["answer"])
-"""
+SOURCE = Path(__file__).with_name("cells.toml").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
 def test_made_rows_that_the_verifier_cannot_read_are_judged_by_their_generators_scorer(tmp_path: Path) -> None:
-    recipe = tmp_path / "cells.toml"
-    (tmp_path / "cells.py").write_text(CELLS)
-    settings = 'kind = "procedural"\ngenerator = "cells.py:make"\nrows_per_level = 3\nfirst_seed = 2\nlicense = "MIT"\n'
-    models = "[stage1]" + TINY_RECIPE.partition("[stage2]")[0].partition("[stage1]")[2]
-    recipe.write_text(f'name = "cells"\nworkers = 1\n[[sources]]\nname = "cells"\n{settings}{models}')
-    made = {seed: f"Draw {seed} empty cells and {seed} full ones." for seed in (2, 3, 4)}
+    (tmp_path / "cells.py").write_text(OWN["cells"])
+    (tmp_path / "cells.toml").write_text(f"{SOURCE}[stage1]{STAGE1.partition('[stage1]')[2]}")
     finals = {2: "..## #..# #.# x", 3: "... ## # .", 4: "__## ##__ x y"}
+    made = {seed: f"Draw {seed} empty cells and {seed} full ones." for seed in finals}
     write_jsonl(tmp_path / "weak.jsonl", [tries(made[seed], None, finals[seed]) for seed in made])
-    assert goldilocks("run", recipe, "--out", tmp_path / "run").status == 0
+    run(tmp_path / "cells.toml", tmp_path / "run")
     rates = published(tmp_path / "run", "data").select("answer", "pass_rate").rows()
     assert rates == [("#.#.", 0.5), ("##__", 0.5)]
     verdicts = pl.read_parquet(tmp_path / "run" / "verdicts" / "stage1" / "*" / "verdicts" / "*.parquet")
