@@ -31,7 +31,7 @@ __all__ = [
     "read_question",
 ]
 
-VERSION = "answers@8"
+VERSION = "answers@9"
 """Changes whenever a verdict could change."""
 
 

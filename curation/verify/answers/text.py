@@ -59,7 +59,7 @@ _SPACED = re.compile(r"(?<![\d.,/\\}])(\d{1,3})((?: \d{3})+)(?![\d/])(?=\s*(?:$|
 MAX_DOTTED_CHARS = 120
 """Max characters to search for decimals with dots; the search is quadratic."""
 
-_ONLY_TEXT = re.compile(r"\\(?:text|textbf|mathrm|mbox)\s*\{([^{}$]*\d[^{}$]*)\}")
+_ONLY_TEXT = re.compile(r"\$*\s*\\(?:text|textbf|mathrm|mbox)\s*\{([^{}$]*\d[^{}$]*)\}\s*\$*")
 _OUT_OF = re.compile(r"(\d+)\s+out\s+of\s+(\d+)", re.IGNORECASE)
 _DEG = re.compile(r"(?<=\d)\s*deg\b")
 _CELSIUS = re.compile(
