@@ -209,9 +209,9 @@ def test_requests_count_while_they_decode(monkeypatch: pytest.MonkeyPatch) -> No
     meter = RequestMeter(slots=2)
     meter.change(running=3)  # the third waits for a slot
     for moment, seconds, change in (
-        (10.0, 20.0, {"held": 0.5}),  # one of two servers takes new weights
-        (14.0, 24.0, {"held": 0.5}),
-        (15.0, 24.0, {"held": -1.0, "running": -2}),
+        (10.0, 20.0, {"paused": 0.5}),  # one of two servers takes new weights
+        (14.0, 24.0, {"paused": 0.5}),
+        (15.0, 24.0, {"paused": -1.0, "running": -2}),
         (25.0, 34.0, {}),
     ):
         now = moment

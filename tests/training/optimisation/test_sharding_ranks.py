@@ -56,7 +56,7 @@ def loaded_by(rank: int, load: Callable[..., Any]) -> Callable[..., Any]:
 def failed_then_taken(trainer: Trainer) -> list[float] | None:
     """Return loss and gradient norm of a step behind one of which a later round could not be collated; on rank 0."""
     if not trainer.ranks.is_rank_zero:
-        with pytest.raises(ShareNotMade, match=r"part [1-9]\d* of task `step`"):
+        with pytest.raises(ShareNotMade, match=r"share [1-9]\d* of task `step`"):
             trainer.follow()
         trainer.follow()
         return None
