@@ -88,12 +88,11 @@ def listen(host: str, port: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen(128)
-    except OSError as error:
+    except (OSError, OverflowError) as error:  # OverflowError: no port has this number
         if listening is not None:
             listening.close()
-        raise GoldilocksError(
-            f"{host}:{port} cannot be listened on ({error.strerror}); give another --port."
-        ) from error
+        reason = error.strerror if isinstance(error, OSError) else str(error).rstrip(".")
+        raise GoldilocksError(f"{host}:{port} cannot be listened on ({reason}); give another --port.") from error
     return listening
 
 

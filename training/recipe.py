@@ -344,7 +344,7 @@ def _faults(recipe: TrainRecipe) -> Iterator[str]:
     if needs.teacher != "model" and recipe.teacher is not None:
         yield f"teacher = {recipe.teacher!r}: objective.kind = {kind} asks none with these settings; leave it out"
     if needs.teacher == "attempts" and not isinstance(data, CuratedData):
-        yield f"teacher = attempts needs the runs that made curated sets; data.kind = {data.kind} has none"
+        yield f"a teacher that reads attempts needs the runs of curated sets; data.kind = {data.kind} has none"
     if needs.teacher is not None and recipe.engine == "verl":
         yield f"objective.kind = {kind} needs a teacher, which verl does not run; set engine = embedded"
     if stored is not None and stored.general is not None and kind != "sft":

@@ -163,7 +163,7 @@ class EndpointGenerator(ServerClient):
         for label, count in spans:
             run, _, version = label.partition("-")
             if run != self._run or version == _MIXED:
-                reason = f"it answered with weights {label!r} of another run"
+                reason = f"it answered with weights {label!r} not of this run"
                 self.servers.suspect(server, reason)
                 raise TemporaryFailure(reason)
             versions += [int(version)] * count
@@ -213,8 +213,8 @@ class EndpointGenerator(ServerClient):
                 else:
                     await self._command(url, "update_weights", {"update_info": {"folder": str(folder)}})
                 await self._command(url, "finish_weight_update", {"weight_version": label})
-            except TemporaryFailure:
-                with suppress(TemporaryFailure):  # the first failure is the one reported
+            except (TemporaryFailure, PolicyError):
+                with suppress(TemporaryFailure, PolicyError):  # the first failure is the one reported
                     await self._command(url, "resume", {})
                 raise
             else:

@@ -121,6 +121,7 @@ class ObjectiveNeeds:
     """Needs of an objective.
 
     Attributes:
+        uses_reference: the recipe's, or the run's first model.
         generator_logprobs: if False, attempts may lack them.
         scores_answers: the second pass scores reference texts.
         teacher: the recipe's, or the run's first model, shown a correct attempt.

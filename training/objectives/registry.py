@@ -17,7 +17,15 @@ from curation.plugins import PluginRef
 from curation.records import ConfigError, GoldilocksError
 from training.config import ObjectiveSettings
 from training.objectives.aipo import AIPO
-from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs, ObjectiveNeeds, Statistic
+from training.objectives.base import (
+    CreditInputs,
+    GroupCredit,
+    GroupWeights,
+    ObjectiveInputs,
+    ObjectiveNeeds,
+    ScoredGroups,
+    Statistic,
+)
 from training.objectives.credit import AnyObjective, Objective
 from training.objectives.distil import DISTIL
 from training.objectives.dppo import DPPO
@@ -69,6 +77,9 @@ def try_objective(objective: AnyObjective, settings: ObjectiveSettings) -> None:
     credit = objective.credit(
         CreditInputs(rewards, lengths, groups, ["4", None] * 16, [False] * 32, [0.5] * 32, 8), settings
     )
+    if objective.second_pass is not None:
+        values = torch.full((32,), 0.5, dtype=torch.float64)
+        objective.second_pass(ScoredGroups(credit.advantages.double(), -values, groups, values), settings)
     logits = torch.linspace(-1, 1, 192).view(48, 4).requires_grad_()
     distribution = logits.log_softmax(-1)
     drawn = distribution[:, 0].detach()
@@ -105,6 +116,12 @@ def _checked(ref: PluginRef) -> AnyObjective:
         except Exception as error:
             raise ObjectiveError(f"objective.kind: {plugin.failure(error)} (in `{name}`).") from error
 
+    def made_by(name: str, kind: type, *arguments: Any) -> Any:
+        made = call(name, *arguments)
+        if not isinstance(made, kind):
+            raise ObjectiveError(f"objective.kind: {ref.label}: `{name}` returns {made!r:.80}; return {kind.__name__}.")
+        return made
+
     def require(what: str, value: Any, shape: tuple[int, ...]) -> None:
         if not isinstance(value, Tensor) or tuple(value.shape) != shape:
             actual = f"a tensor of shape {list(value.shape)}" if isinstance(value, Tensor) else repr(value)[:80]
@@ -112,7 +129,7 @@ def _checked(ref: PluginRef) -> AnyObjective:
             raise ObjectiveError(f"objective.kind: {ref.label}: {what} is {actual}; return {expected}.")
 
     def credit(inputs: CreditInputs, settings: Any) -> GroupCredit:
-        result: GroupCredit = call("credit", inputs, settings)
+        result: GroupCredit = made_by("credit", GroupCredit, inputs, settings)
         require("`advantages` of `credit`", result.advantages, (len(inputs.rewards),))
         require("`token_weights` of `credit`", result.token_weights, (len(inputs.rewards),))
         return result
@@ -140,7 +157,21 @@ def _checked(ref: PluginRef) -> AnyObjective:
             )
         return made
 
-    return replace(own, credit=credit, loss=loss, decide=decide, needs=partial(call, "needs"))
+    def second_pass(scored: ScoredGroups, settings: Any) -> GroupWeights:
+        made: GroupWeights = made_by("second_pass", GroupWeights, scored, settings)
+        require("`advantages` of `second_pass`", made.advantages, (len(scored.advantages),))
+        if made.answer_weights is not None:
+            require("`answer_weights` of `second_pass`", made.answer_weights, (len(scored.advantages),))
+        return made
+
+    return replace(
+        own,
+        credit=credit,
+        loss=loss,
+        decide=decide,
+        needs=partial(made_by, "needs", ObjectiveNeeds),
+        second_pass=None if own.second_pass is None else second_pass,
+    )
 
 
 def objective_of(settings: ObjectiveSettings) -> AnyObjective:

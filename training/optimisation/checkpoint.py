@@ -1,7 +1,7 @@
 """Write and read checkpoints of a training run.
 
     checkpoints/step-00000020/weights/     weights and optimiser of all ranks
-    checkpoints/step-00000020/state.json   scheduler, curriculum, RNG, offsets in the logs
+    checkpoints/step-00000020/state.json   rollouts in flight, curriculum, RNG, offsets in the logs
     checkpoints/step-00000020/hf/          the model for transformers and vLLM
     checkpoints/step-00000020/adapter/     with [lora], the adapters for peft
     checkpoints/step-00000020/DONE.json    the mark

@@ -275,7 +275,10 @@ LOOK_AHEAD = 2
 
 
 class Collation:
-    """A minibatch in rounds of one micro-batch per rank; ``shares`` are each rank's sample indices."""
+    """A minibatch in rounds of one micro-batch per rank; empty ones get a sample of weight 0.
+
+    ``shares`` are each rank's sample indices.
+    """
 
     def __init__(self, samples: Sequence[TrainingSample], settings: PackingSettings, ranks: int) -> None:
         self._samples = samples

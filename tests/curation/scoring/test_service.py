@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from curation import http_server
+from curation.records import GoldilocksError
 from curation.scoring import Scorer, ScoringSettings
 from curation.scoring.service import reward_app
 from tests.curation.scoring.test_trainers import math_record
@@ -165,6 +166,15 @@ def test_a_request_of_too_many_bytes_is_refused(service: str, monkeypatch: pytes
     assert status(f"{service}/score", {"items": [{**RIGHT, "response": "x" * 1000}]}) == 413
     monkeypatch.setattr("curation.scoring.service.MAX_BODIES", 10)
     assert status(f"{service}/score", {"items": [RIGHT]}) == 503
+
+
+def test_a_port_that_cannot_be_used_is_refused() -> None:
+    with http_server.listen("127.0.0.1", 0) as taken:
+        for port, reason in ((taken.getsockname()[1], "in use"), (70000, "0-65535")):
+            with pytest.raises(
+                GoldilocksError, match=f"{port} cannot be listened on .*{reason}.*; give another --port"
+            ):
+                http_server.listen("127.0.0.1", port)
 
 
 HALVES = (

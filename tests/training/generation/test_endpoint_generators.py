@@ -361,13 +361,14 @@ def test_a_server_that_comes_back_gets_the_newest_weights_before_a_request(start
     assert server.events("update_weights")[-1]["update_info"]["folder"].endswith("v00000001")
 
 
-def test_after_an_update_that_failed_no_token_of_mixed_weights_is_taken(start: Start) -> None:
+@pytest.mark.parametrize("plan", ["refuse", "forbid"])
+def test_after_an_update_that_failed_no_token_of_mixed_weights_is_taken(start: Start, plan: str) -> None:
     server, other = start(), start("")
 
     async def work() -> None:
         async with on(server, other) as servers:
             server.stop()
-            server.start("refuse")  # at the same address, with weights of its own
+            server.start(plan)  # at the same address, with weights of its own
             await servers.update_weights(STATE, 1)
             made = await asked(servers, range(8))
             assert {one.versions for one in made} == {(1, 1, 1)}
@@ -375,6 +376,7 @@ def test_after_an_update_that_failed_no_token_of_mixed_weights_is_taken(start: S
 
     asyncio.run(work())
     assert [one["new_version"].partition("-")[2] for one in server.events("update_weight_version")][:2] == ["mixed"] * 2
+    assert len(server.events("pause")) == len(server.events("resume"))  # none stays paused
 
 
 @pytest.mark.slow

@@ -3,8 +3,8 @@
     python vllm_stand_in.py JOURNAL PLAN
 
 The plan is a list of words, one a generation, then `ok` for ever: `ok`, `slow`, `429`, `drop`, `die`, `garbage`,
-`abort`, `foreign` (tokens of unknown weights). `refuse` is an update that fails, `old` a server without weight updates.
-Each event is a line of the journal.
+`abort`, `foreign` (tokens of unknown weights). `refuse` is an update that fails, `forbid` one with status 403, `old` a
+server without weight updates. Each event is a line of the journal.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 JOURNAL, PLAN = sys.argv[1:3]
-words = [word for word in PLAN.split() if word not in ("refuse", "old")]
+words = [word for word in PLAN.split() if word not in ("refuse", "forbid", "old")]
 
 lock = threading.Lock()
-state: dict[str, Any] = {"version": "default", "refusals": PLAN.split().count("refuse")}
+state: dict[str, Any] = {
+    "version": "default",
+    "refusals": [word for word in PLAN.split() if word in ("refuse", "forbid")],
+}
 
 
 def note(event: str, **more: Any) -> None:
@@ -62,8 +65,8 @@ class Handler(BaseHTTPRequestHandler):
     def exchange(self, call: str, asked: dict[str, Any]) -> None:
         note(call, **asked)
         if call == "update_weights" and state["refusals"]:
-            state["refusals"] -= 1
-            self.reply(500, {"error": {"message": "no such folder"}})
+            status = 500 if state["refusals"].pop(0) == "refuse" else 403
+            self.reply(status, {"error": {"message": "no such folder"}})
             return
         if call == "update_weight_version":
             state["version"] = asked["new_version"]

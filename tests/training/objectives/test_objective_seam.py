@@ -157,6 +157,7 @@ BAD = Objective(GroupCreditSettings, loss{more})
         ("inputs.nothing", "", r"bad.py:9: AttributeError: .*\(in `loss`\)"),
         ("inputs.logprobs.sum()", "", r"`loss` returns tensor\(.*; return \(loss, statistics\)"),
         ("inputs.logprobs.detach().sum(), {}", "", "`loss` has no gradient"),
+        ("inputs.logprobs, {}", ", needs=lambda settings: None", "`needs` returns None; return ObjectiveNeeds"),
         (
             "inputs.logprobs, {}",
             ", decide=lambda rewards, settings: None",
@@ -166,6 +167,16 @@ BAD = Objective(GroupCreditSettings, loss{more})
             "inputs.logprobs, {}",
             ", decide=lambda rewards, settings: rewards.best",
             r"AttributeError: .*\(in `decide`\)",
+        ),
+        (
+            "inputs.logprobs, {}",
+            ", second_pass=lambda scored, settings: scored.best",
+            r"AttributeError: .*\(in `second_pass`\)",
+        ),
+        (
+            "inputs.logprobs, {}",
+            ", second_pass=lambda scored, settings: scored",
+            "`second_pass` returns ScoredGroups.*; return GroupWeights",
         ),
     ],
 )
