@@ -225,8 +225,9 @@ def verdict(text: str, tag: str | None) -> tuple[str | None, str | None]:
 
 def test_a_true_tag_stays_and_another_language_is_named() -> None:
     pairs = [(tag, lang) for tag in (*LATIN, "zh", "ru") for lang in TEXTS if tag in LATIN or tag == lang]
-    for tag, lang in pairs:
-        reason, evidence = verdict(TEXTS[lang], tag)
+    tagged = {"statement": [TEXTS[lang] for _, lang in pairs], "answer": "42", "lang": [tag for tag, _ in pairs]}
+    found = classify(pl.DataFrame(tagged)).select("reason", "evidence").rows()
+    for (tag, lang), (reason, evidence) in zip(pairs, found, strict=True):
         assert reason == (None if tag == lang else DropReason.WRONG_LANGUAGE), (tag, lang)
         assert lang in ("zh", "ru", "uk", tag) or (evidence or "").startswith(f"tag {tag}, text {lang} ("), (tag, lang)
     assert verdict(TEXTS["uk"], "ru")[0] == DropReason.WRONG_LANGUAGE
