@@ -16,7 +16,7 @@ RUN = pl.Schema(
     {
         "problem": pl.String(),
         "solution": pl.Int32(),  # position among the problem's solutions
-        "right": pl.Boolean(),  # its label, or null
+        "right": pl.Boolean(),  # its label; null if the source has none
         "test": pl.Int32(),
         "valid": pl.Boolean(),  # it ended by itself, within its limits, with exit code 0
         "output": pl.String(),  # the class of its output; null if the run is not valid

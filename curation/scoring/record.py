@@ -81,7 +81,7 @@ def read_record(record: str | Mapping[str, Any]) -> Mapping[str, Any]:
         checked_format(table.get("response_format", ANY))
     except (KeyError, TypeError, ValueError) as error:
         raise SourceError(
-            f"a row's record is none of Goldilocks ({type(error).__name__}: {error}; it begins "
+            f"this is no record of Goldilocks ({type(error).__name__}: {error}; it begins "
             f"{str(record)[:60]!r}); export the set again, and hand the column `goldilocks` on as it is."
         ) from error
     if version != VERSION:

@@ -53,7 +53,7 @@ FLOORS: Mapping[str, float] = {"ngram": 0.2, "words": 0.35, "embedding": 0.7, "p
 """Min scores that are stored; a model may decide those below thresholds."""
 
 FIGURE_WORTH, MAX_FIGURES = 0.05, 5
-"""Bonus per shared figure on the score of words if all agree, and its max number."""
+"""Bonus on the score of words per shared figure if all agree, and the max number of such figures."""
 
 CANDIDATES, FIGURES_FLOOR, FORMULAS_FLOOR = 0.15, 0.5, 0.8
 """Min word score, and figures' agreements, of an embedded row."""

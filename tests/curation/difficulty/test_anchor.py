@@ -85,6 +85,7 @@ def test_a_policy_with_other_strengths_is_said_and_nothing_follows_from_its_anch
     assert told is not None
     assert not told.calibration.holds
     assert "does not predict what new@1 solves" in anchor_lines(told)[1]
+    assert "so little is concluded from others" in anchor_lines(told)[1]
     forecast = foreseen(told, old, strange.head(200))
     assert forecast.correction.slope < 0.6
     assert "prior precision ×" in forecast.correction.sentence

@@ -152,6 +152,18 @@ def test_cancelling_closes_the_request(start: Start) -> None:
     assert server.seeds("closed") == seeds(1)
 
 
+def test_a_prompt_that_is_too_long_gets_no_attempt(start: Start) -> None:
+    async def work(policy: Endpoint) -> None:
+        with pytest.raises(RequestRefused, match="maximum context length is 8 tokens") as caught:
+            await policy.answer(asked(), 0)
+        assert caught.value.kind == "too_long"
+        assert await policy.answer(asked(1), 0) is not None
+
+    server = start("long")
+    inside(settings(server), work)
+    assert len(server.seeds("asked")) == 2  # the refused prompt is not asked again
+
+
 def test_a_server_that_cuts_the_room_silently_is_seen_through(start: Start) -> None:
     async def work(policy: Endpoint) -> list[Completion]:
         return [await policy.answer(asked(n), 0) for n in range(2)]
@@ -209,7 +221,6 @@ def test_all_servers_dead_names_each(start: Start, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("plan", "kind", "asked_of"),
     [
-        ("long", "too_long", [0, 1]),
         ("400", "400", [0, 1]),
         ("500", "500", [1, 2]),
         ("garbage", "unusable", [1, 2]),

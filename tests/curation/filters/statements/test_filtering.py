@@ -5,13 +5,15 @@ import random
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from curation.config import StatementSettings
 from curation.filters.statements.cleaning import clean_text, has_debris
 from curation.filters.statements.filtering import classify, filter_statements
-from curation.filters.statements.rules import RULES
+from curation.filters.statements.rules import RULES, another_language
 from curation.records import DROPPED, PROBLEM, DropReason
 from tests.curation.tables import check_table, frame
+from tests.places import SHARED_DATA
 
 
 def problems(*rows: dict[str, object]) -> pl.DataFrame:
@@ -225,11 +227,23 @@ def verdict(text: str, tag: str | None) -> tuple[str | None, str | None]:
 
 def test_a_true_tag_stays_and_another_language_is_named() -> None:
     pairs = [(tag, lang) for tag in (*LATIN, "zh", "ru") for lang in TEXTS if tag in LATIN or tag == lang]
-    for tag, lang in pairs:
-        reason, evidence = verdict(TEXTS[lang], tag)
+    tagged = {"statement": [TEXTS[lang] for _, lang in pairs], "answer": "42", "lang": [tag for tag, _ in pairs]}
+    found = classify(pl.DataFrame(tagged)).select("reason", "evidence").rows()
+    for (tag, lang), (reason, evidence) in zip(pairs, found, strict=True):
         assert reason == (None if tag == lang else DropReason.WRONG_LANGUAGE), (tag, lang)
         assert lang in ("zh", "ru", "uk", tag) or (evidence or "").startswith(f"tag {tag}, text {lang} ("), (tag, lang)
     assert verdict(TEXTS["uk"], "ru")[0] == DropReason.WRONG_LANGUAGE
+
+
+@pytest.mark.parametrize("name", ["mgsm", "polymath"])
+def test_true_tags_of_the_shared_sets_stay(name: str) -> None:
+    path = SHARED_DATA / "math" / f"{name}.jsonl"
+    if not path.exists():
+        pytest.skip(f"no {path}; set GOLDILOCKS_DATA to the folder that holds math/")
+    schema = pl.Schema({"problem": pl.String(), "lang": pl.String()})
+    rows = pl.read_ndjson(path, schema=schema).rename({"problem": "statement"})
+    rows = rows.filter(pl.col("lang").is_in([*LATIN, "zh", "ru"]))
+    assert rows.filter(another_language().is_not_null()).height <= 0.002 * rows.height
 
 
 def test_too_few_words_are_no_evidence_and_other_tags_are_left_alone() -> None:
