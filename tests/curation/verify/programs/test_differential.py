@@ -58,7 +58,7 @@ def corpus(runner: Runner) -> dict[str, Style]:
     lacking = {"namespaces"} if box.rung == "landlock" else set()
     lacking |= (set() if box.forks else {"processes"}) | (set() if box.owns else {"modes"})
     assert box.forks or "programs cannot start processes" in box.description
-    assert box.owns or "modes, times and owners of files stay" in box.description
+    assert box.owns or "modes, times and owners of files cannot be changed" in box.description
     return {name: style for name, style in STYLES.items() if not NEEDS[name] & lacking}
 
 
