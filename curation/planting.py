@@ -39,7 +39,7 @@ _MIN_LETTERS = 6
 
 Row = dict[str, Any]
 Spoiler = Callable[[Row, int, random.Random, Sequence[str]], Row]
-"""From a row, its number within its kind, a draw and words of its language to the changed columns."""
+"""Maps a row, its number within its kind, a draw and words of its language to its changed columns."""
 
 
 @dataclass(frozen=True, slots=True)

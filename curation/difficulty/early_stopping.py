@@ -1,4 +1,4 @@
-"""Stops a problem at the first attempts after which the rest cannot change its decision.
+"""Stops a problem at the first attempt after which the rest cannot change its decision.
 
 With ``error_rate`` above 0 (not in the paper) a Polya urn predicts it earlier.
 

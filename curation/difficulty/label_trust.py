@@ -147,7 +147,7 @@ def _weighed(seen: VotePatterns, likelihoods: _Likelihoods, model: LabelModel) -
 def fit_labels(
     votes: pl.DataFrame, settled: tuple[str, ...] = (), seed: int = 0, start: LabelModel | None = None
 ) -> LabelModel:
-    """Return the model learnt from `VOTES` on up to `MOST_PROBLEMS` problems.
+    """Return the model learnt from `VOTES` on up to `MAX_PROBLEMS` problems.
 
     Args:
         start: a similar model, to save rounds.
@@ -171,7 +171,7 @@ def fit_labels(
 
 
 def drawn_problems(ids: pl.Series, seed: int) -> pl.Series:
-    """Return up to `MOST_PROBLEMS` of these sorted ids."""
+    """Return up to `MAX_PROBLEMS` of these sorted ids."""
     if len(ids) <= MAX_PROBLEMS:
         return ids
     return ids.gather(np.sort(np.random.default_rng(seed).permutation(len(ids))[:MAX_PROBLEMS]))
@@ -411,7 +411,7 @@ def check_by_planting(
     start: LabelModel | None = None,
     advance: Callable[[int], None] = lambda _draws: None,
 ) -> PlantedCheck | None:
-    """Return both rules' results on planted references, or None below `LEAST_PROBLEMS`.
+    """Return both rules' results on planted references, or None below `MIN_PROBLEMS`.
 
     Args:
         voters: policies of the deciding stage.

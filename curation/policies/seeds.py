@@ -17,7 +17,7 @@ from curation.records import AttemptKey, PolicyError, RequestRefused
 from curation.thinking import THINK, ThinkingTags
 
 _NOTED = {"kind", "model", "revision", "thinking", "examples", "dtype", "max_model_len"}
-"""Settings that the store notes: no addresses and names of keys."""
+"""Settings that the store notes: neither addresses nor names of keys."""
 
 
 def seed_of(problem: str, index: int) -> int:

@@ -135,7 +135,7 @@ class Vote:
         return pl.concat([rows, decided, whys.to_frame()], how="horizontal")
 
     def decide(self, questions: pl.Series, attempts: pl.DataFrame, threshold: float, min_readable: int) -> pl.DataFrame:
-        """Return each question's id, votes per word, readable ones, decision or null, and evidence.
+        """Return each question's id, votes per word, unreadable and readable ones, decision or null, and evidence.
 
         Args:
             questions: ids of requests, or null.

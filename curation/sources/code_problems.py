@@ -413,7 +413,7 @@ def _limit(row: Row, path: str | None, units: Mapping[str, float], unit: str = "
     """Return a limit by the unit in its text, or else ``unit``; None if it is missing or 0."""
     value = value_at(row, path) if path is not None else None
     if isinstance(value, Mapping) and units is _SECONDS:
-        with suppress(TypeError, ValueError):
+        with suppress(TypeError, ValueError, OverflowError):
             value = float(value.get("seconds") or 0) + float(value.get("nanos") or 0) / 1e9
     if value in (None, "", 0):
         return None

@@ -30,7 +30,7 @@ from curation.verify.programs.problem import (
 MAX_TIME_LIMIT_S = 20.0
 """CPU seconds to measure accepted submissions of packages without limit."""
 MEMORY_MB = 2048
-"""Default limit: BAPCtools' 2048, not problemtools' 1024, since PyPy's lists are a third of CPython's."""
+"""Default limit: BAPCtools' 2048, not problemtools' 1024, since much Python is written for PyPy, with smaller lists."""
 _STATEMENTS = ("problem.en.tex", "problem.tex", "problem.en.md", "problem.md")
 _CPP = frozenset({".cpp", ".cc", ".cxx", ".c++"})
 _PYTHON = frozenset({".py", ".py3"})

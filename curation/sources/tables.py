@@ -1,7 +1,7 @@
 """Rows of files, data sets, Kattis packages, generators, or a user's function (`kind = "python"`).
 
-Files at URLs are copied once into a cache; archives whole. A function's calls must
-yield equal rows in order; only its file's digest identifies it.
+Files at fsspec's URLs are copied once into a cache; archives whole. A function runs with the user's rights; its calls
+must yield equal rows in order; only its file's digest identifies it.
 
 Invariants: a copy is reused while the server states the same size and ETag, version or checksum, or else time; it is
 complete or missing.

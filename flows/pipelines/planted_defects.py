@@ -37,7 +37,7 @@ _FILTERS = (
     "on rows without a defect; the counts show the stage and reason of each drop"
 )
 _LABELS = (
-    "planted three times in the run's own votes, and searched by {}; also accused are labels that were not "
+    "planted three times in the run's own votes, and searched for with {}; also accused are labels that were not "
     "planted, some of which are wrong"
 )
 _DROPPED = pl.Schema({"source": pl.String, "row": pl.Int64, "stage": pl.String, "reason": pl.String})

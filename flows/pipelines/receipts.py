@@ -167,7 +167,7 @@ def _check_alone(stated: Receipt, own: Receipt, found: Verification) -> None:
 def _check_run(stated: Receipt, home: Path, folder: Path, found: Verification, *, quick: bool) -> None:
     run, version, stored = read_published(home)
     mark, verifier, today = published_mark(run), stored.decisions[-1].folder.name, verifier_version(run)
-    if mark and mark["disputed"]["verdicts_of_people"] != review.digest(verdicts_of_people(run)):
+    if mark and mark["disputed"].get("verdicts_of_people") != review.digest(verdicts_of_people(run)):
         found.unchecked.append(
             "people's verdicts since the set was published: they are applied here, so decisions may differ; "
             "`goldilocks run` publishes them"

@@ -181,7 +181,7 @@ def find_id(run: Run, beginning: str) -> str:
         )
     if len(ids) > 1:
         examples = ", ".join(sorted(ids)[:5])
-        raise StoreError(f"{beginning!r} begins {len(ids)} ids: {examples}{' …' if len(ids) > 5 else ''}; give more.")
+        raise StoreError(f"{beginning!r} matches {len(ids)} ids: {examples}{' …' if len(ids) > 5 else ''}; give more.")
     return ids.pop()
 
 

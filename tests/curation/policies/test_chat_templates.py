@@ -80,6 +80,10 @@ def test_the_models_own_end_tokens_are_read_from_its_settings(tmp_path: Path) ->
     (tmp_path / "generation_config.json").write_text(json.dumps({"eos_token_id": 8}))
     assert end_tokens(tmp_path) == (8,)
     assert folder_stop_tokens(tmp_path, tokenizer(TURN)).ids == (8, EOS, IM_END)
+    for damaged in ("", "[1]"):
+        (tmp_path / "generation_config.json").write_text(damaged)
+        with pytest.raises(PolicyError, match=r"generation_config\.json cannot be read .* copy the model again"):
+            end_tokens(tmp_path)
 
 
 def test_a_template_that_refuses_a_system_message_says_so_in_a_sentence() -> None:

@@ -96,6 +96,12 @@ def test_apps_and_taco_pack_json_into_text():
         (APPS, {"input_output": {"inputs": ["1"], "outputs": []}}, "as many `inputs` as `outputs`"),
         (APPS, {"input_output": "", "solutions": 7}, "`solutions` does not hold programs"),
         (TACO, {"input_output": "", "solutions": "", "time_limit": "soon"}, "is not a number with a unit"),
+        (
+            TACO,
+            {"input_output": "", "solutions": "", "time_limit": {"seconds": 10**400}},
+            "is not a number with a unit",
+        ),
+        (TACO, {"input_output": "", "solutions": "", "time_limit": {"seconds": [2]}}, "is not a number with a unit"),
     ],
 )
 def test_what_is_packed_otherwise_is_one_sentence(columns, row, words):

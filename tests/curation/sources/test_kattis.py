@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from curation.records import SourceError
-from curation.sources.kattis import find_packages, read_package
+from curation.sources.kattis import MEMORY_MB, find_packages, read_package
 from curation.sources.kattis_statement import needs_image, statement_text
 from curation.verify.programs.problem import CheckerKind, CodeLang, CodeVerdict, ValidatorLang
 
@@ -105,6 +105,7 @@ def test_limits_and_flags(tmp_path: Path) -> None:
     here = package(tmp_path / "sums", "limits:\n  memory: 512\nvalidator_flags: float_tolerance 1e-6\n")
     found = read_package(here)
     assert (found.problem.memory_mb, found.problem.comparison.relative) == (512, 1e-6)
+    assert read_package(package(tmp_path / "odd", "limits:\n  memory: .inf\n")).problem.memory_mb == MEMORY_MB
     (here / ".timelimit").write_text("2\n")
     assert (read_package(here).has_time_limit, read_package(here).problem.cpu_s) == (True, 2.0)
     newer = "problem_format_version: 2023-07-draft\nname:\n  en: Sum\nlimits: {time_limit: 1.5}\n"

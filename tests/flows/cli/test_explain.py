@@ -77,8 +77,8 @@ def test_the_beginning_of_an_id_is_enough_if_it_is_of_one_problem(tiny_run: Tiny
     shared = next(one[0] for one, other in itertools.pairwise(ids) if one[0] == other[0])
     matching = [one for one in ids if one.startswith(shared)]
     said = refusal("explain", tiny_run.folder, shared)
-    assert f"'{shared}' begins {len(matching)} ids: {', '.join(matching[:5])}; give more." in said
-    assert f"begins {len(ids)} ids: {', '.join(ids[:5])} …; give more." in refusal("explain", tiny_run.folder, "")
+    assert f"'{shared}' matches {len(matching)} ids: {', '.join(matching[:5])}; give more." in said
+    assert f"matches {len(ids)} ids: {', '.join(ids[:5])} …; give more." in refusal("explain", tiny_run.folder, "")
     for odd in ("zz", "[bold]", ".*"):
         assert f"holds no problem whose id begins with {odd!r}" in refusal("explain", tiny_run.folder, odd)
 

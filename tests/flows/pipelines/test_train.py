@@ -173,6 +173,8 @@ def test_an_ablation_trains_evaluates_and_goes_on(ablation: Path, tmp_path: Path
 
 def test_an_arm_that_cannot_be_meant_is_refused_before_training(ablation: Path, tmp_path: Path) -> None:
     ablation.write_text(ABLATION.replace("objective.eps_high=0.2", "objective.eps_hihg=0.2"), encoding="utf-8")
+    with pytest.raises(ConfigError, match="two of its benches have one name"):
+        ablate(ablation, tmp_path / "out", ["benches=['demo', 'demo']"])
     with pytest.raises(ConfigError, match="eps_high"):
         ablate(ablation, tmp_path / "out")
     assert not (tmp_path / "out").exists()
