@@ -122,8 +122,11 @@ def run(
     batch: Batch = None,
 ) -> None:
     """Run a recipe from raw rows to a curated set. The same command continues a killed run."""
+    from curation.records import ConfigError
     from flows.cli.commands import run_recipe
 
+    if only is not None and (dry or rehearse is not None or batch is not None):
+        raise ConfigError("--only runs a stage; it does not go with --dry, --rehearse or --batch.")
     changes = overrides or []
     if limit is not None:
         from flows.run.recipe import load_recipe

@@ -11,8 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from curation.config import Recipe
-from curation.records import ConfigError
+from curation.records import ConfigError, StoreError
 from curation.storage.locks import lock_folder
+from curation.storage.stages import atomic_write
 from flows.publish.artifacts import show_in_prefect
 from flows.publish.curated_set import publish, published_mark
 from flows.run import mirroring
@@ -131,8 +132,15 @@ def curate_only(name: str, recipe: Path, out: Path | None = None, overrides: Seq
         raise ConfigError(f"--only {name}: the run has no such stage; it has {names}.")
     is_published = chosen.kind in (Kind.ADDITION, Kind.EXPORT)
     items: tuple[Stage, ...] = stages if is_published else stages[: stages.index(chosen) + 1]
+    mark = run.folder / "run.json"
+    before = mark.read_text(encoding="utf-8") if mark.exists() else None
     with open_curation(run), computing_only((name, EXPORT.name)):
-        results = run_pipeline(run, items)
+        try:
+            results = run_pipeline(run, items)
+        except StoreError:  # refused: the run stays that of its recipe
+            if before is not None:
+                atomic_write(mark, before)
+            raise
         return publish_set(run, results) if is_published else None
 
 

@@ -12,8 +12,11 @@ def test_one_stage_is_computed_and_nothing_after_it(tiny_copy: Tiny) -> None:
     assert changed.status == 0, changed.err
     assert "curated set and card" not in changed.out
     assert stamps(tiny_copy.folder / "decisions") == before
+    recipe = (tiny_copy.folder / "run.json").read_text()
     sentence = refusal(*run, "--only", "stage1.decisions", "--set", "near_dedup.threshold=0.7")
     assert "stage near_dedup is not finished" in sentence
+    assert (tiny_copy.folder / "run.json").read_text() == recipe
+    assert "does not go with --dry" in refusal(*run, "--only", "export", "--dry")
 
 
 def test_the_set_is_published_again_and_an_unknown_stage_is_refused(tiny_copy: Tiny) -> None:
