@@ -19,7 +19,6 @@ from typing import Any
 
 JOURNAL, PLAN = sys.argv[1:3]
 words = [word for word in PLAN.split() if word not in ("refuse", "old")]
-
 lock = threading.Lock()
 state: dict[str, Any] = {"version": "default", "refusals": PLAN.split().count("refuse")}
 
