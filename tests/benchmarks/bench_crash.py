@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -122,6 +123,7 @@ def kill_at(command: Sequence[str], folder: Path, ready: Ready) -> bool:
     with (folder.parent / "killed.log").open("ab") as log:
         process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
     wait_until(lambda: ready(folder), process, tick_s=0.0005)
+    process.send_signal(signal.SIGSTOP)  # it stays in the phase while its children are looked up
     children = psutil.Process(process.pid).children(recursive=True)
     process.kill()
     process.wait()

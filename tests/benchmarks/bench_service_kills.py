@@ -106,8 +106,8 @@ class Service:
         data = json.dumps(body).encode() if body is not None else None
         headers = {"Content-Type": "application/json"}
         with suppress(OSError):
-            key = (self.run / SERVICE / KEY_FILE).read_text().strip()
-            headers["Authorization"] = f"Basic {base64.b64encode(key.encode()).decode()}"
+            password = (self.run / SERVICE / KEY_FILE).read_text().strip()
+            headers["Authorization"] = f"Basic {base64.b64encode(password.encode()).decode()}"
         request = Request(f"http://127.0.0.1:{self.port}/api/{path}", data, headers)
         with suppress(OSError), urlopen(request, timeout=60) as reply:
             return str(json.load(reply)[key])

@@ -45,10 +45,6 @@ _TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 TRAINERS = {name: Environment(**table) for name, table in _TABLES["trainers"].items()}
 
 
-"""By the format's name; skyrl-gym is a part of SkyRL. verl has the environment that
-its engine runs in."""
-
-
 def folders_of(name: str) -> list[Path]:
     """The folders that a trainer's process puts in front of this project's packages."""
     environment = TRAINERS[name]

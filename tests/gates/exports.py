@@ -248,11 +248,11 @@ def _plant(folder: Path, count: int = 5) -> set[str]:
 
 @gate("trainers", Limit(">=", 100, "%"), tier="room")
 def trainers() -> Measured:
-    """Compare by the loaders and calls of the trainers that `tests.consumers.environments` has laid here."""
+    """Compare by the loaders and calls of the trainers that `tests.consumers.environments` has installed here."""
     names = [name for name in FORMATS if name in TRAINERS and not missing(name)]
     absent = [name for name in FORMATS if name not in names]
     if not names:
-        raise SkippedError("no trainer is laid here; python -m tests.consumers.environments lays them")
+        raise SkippedError("no trainer is installed here; python -m tests.consumers.environments installs them")
     asked = [*attempts("gsm8k", 150), *attempts("odyssey", 50)]
     equal = {}
     with tempfile.TemporaryDirectory() as scratch:
@@ -264,4 +264,4 @@ def trainers() -> Measured:
             except (RuntimeError, subprocess.TimeoutExpired) as error:
                 raise RuntimeError(f"{name}: {str(error).strip()[-300:]}") from error
             equal[name] = _equal(rewards, asked)
-    return _measured(equal, f"by {', '.join(names)}; not laid here: {', '.join(absent) or 'none'}")
+    return _measured(equal, f"by {', '.join(names)}; not installed here: {', '.join(absent) or 'none'}")

@@ -19,7 +19,7 @@ from curation.policies.chat_templates import stop_tokens
 from curation.prompts import PLAIN, SOLVE, Prompt
 from curation.records import Domain, PromptRequest
 from curation.thinking import THINK
-from flows.run.training import check
+from tests.flows.conftest import goldilocks
 from tests.training.engines.embedded.test_resume import asked as written
 from tests.training.engines.embedded.test_run import small
 from tests.training.families import make_family
@@ -146,12 +146,14 @@ def test_a_token_that_only_the_template_ends_turns_with_ends_responses_here_and_
 
 def test_check_prints_the_table_and_trains_nothing(tmp_path: Path, leaking: Path) -> None:
     recipe = written(small(), tmp_path)
-    lines = check(recipe, tmp_path / "run")
-    assert lines[0].split() == ["check", "figure", "tolerance", "result"]
+    said = goldilocks("train", recipe, "--out", tmp_path / "run", "--check")
+    lines = said.out.splitlines()
+    assert (said.status, lines[0].split()) == (0, ["check", "figure", "tolerance", "result"])
     assert len(lines) == 1 + len(NAMES) + 1
     assert not (tmp_path / "run").exists()
-    with pytest.raises(ModelCheckError, match=r"is refused[^§]*set packing\.single = true"):
-        check(recipe, None, [f"models.student.model={leaking}"])
+    said = goldilocks("train", recipe, "--check", "--set", f"models.student.model={leaking}")
+    assert (said.status, said.out) == (1, "")
+    assert re.search(r"is refused[^§]*set packing\.single = true", said.err)
 
 
 def model(folder: Path, *, template: str = "", tags: str = "") -> Path:

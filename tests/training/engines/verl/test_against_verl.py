@@ -143,7 +143,6 @@ def test_recorded_batches_give_the_same_advantages_losses_and_gradients(tmp_path
         scale = max(float(value.abs().max()) for value in gradient.values())
         assert scale > 0, name
         worst = max(float((value - theirs[part]).abs().max()) for part, value in gradient.items())
-
         assert worst <= 1e-5 * scale, name
 
 
