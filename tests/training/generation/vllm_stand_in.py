@@ -18,12 +18,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 JOURNAL, PLAN = sys.argv[1:3]
-<<<<<<< HEAD
 words = [word for word in PLAN.split() if word not in ("refuse", "forbid", "old")]
 
-=======
-words = [word for word in PLAN.split() if word not in ("refuse", "old")]
->>>>>>> r5
 lock = threading.Lock()
 state: dict[str, Any] = {
     "version": "default",
