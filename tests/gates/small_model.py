@@ -11,7 +11,7 @@ prompt, at temperature 0 for a folder.
 
 Known answers: labels that a person or the rows' source gave (`doubtful_rows`: tests/benchmarks/filter_labels.tsv;
 `premises`: UMWP and MiP; `overlaps`: rephrased rows with their own and with other originals; `doubtful_verdicts`: the
-verifier's tables of pairs).
+verifier's drawn pairs).
 """
 
 from __future__ import annotations
@@ -80,11 +80,15 @@ def overlaps(vote: Vote) -> Iterator[Known]:
 
 
 def doubtful_verdicts(_vote: Vote) -> Iterator[Known]:
-    """Yield final answers of the verifier's tables that have a statement and a certain verdict."""
-    for row in (*table("pairs"), *table("field")):
-        if row.get("statement") and row.get("read") != "response" and row["verdict"] != "doubtful":
-            request = comparison_request(row["statement"], row.get("lang", "en"), row["gold"], row["pred"])
-            yield request, frozenset({"same" if row["verdict"] == "correct" else "different"})
+    """Yield references of real problems with a rewriting that is the same, or with a change that is wrong."""
+    pairs = table("drawn")
+    for name in ("odyssey_math", "hardmath_mini", "olymmath"):
+        for row in shared_rows("math", f"{name}.jsonl"):
+            if row["lang"] == "en" and row["kind"] == "open":
+                for pair in pairs:
+                    if pair["gold"] == row["answer"]:
+                        request = comparison_request(row["problem"], "en", pair["gold"], pair["pred"])
+                        yield request, frozenset({"same" if pair["equal"] else "different"})
 
 
 KNOWN: dict[str, Callable[[Vote], Iterator[Known]]] = {

@@ -348,7 +348,7 @@ def _prototype(declaration: str) -> str:
 
 
 def _test_unit(declaration: str, program: str, secret: bytes) -> str | None:
-    """Return tests whose ``main`` writes the word if they pass."""
+    """Return tests whose ``main`` writes the secret if they pass."""
     text = program.rstrip()
     if not _MAIN.search(text) or not text.endswith("}"):
         return None

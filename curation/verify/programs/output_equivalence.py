@@ -149,7 +149,7 @@ class Classes:
         return class_of
 
     def _same(self, index: int, answer: bytes, digests: Sequence[str], is_expected: bool) -> list[bool]:
-        """Return whether outputs are right for ``answer``; count failures if ``answer_given``."""
+        """Return whether outputs are right for ``answer``; count failures if it ``is_expected``."""
         checker = self.problem.checker
         if checker is None:
             return [same_output(answer, self.spill.get(digest), self.problem.comparison) for digest in digests]

@@ -15,7 +15,7 @@ from curation.verify.sandbox.library import cache_folder
 COMPILE_LIMITS = Limits(cpu_s=10.0, wall_s=60.0, memory_mb=2048)
 """The recipe's 10 s of CPU time; memory and wall time are not in the paper."""
 STANDARDS = ("gnu++20", "gnu++17", "gnu++14", "gnu++11", "gnu++98")
-"""Standards to try in turn: older solutions use names and features that later ones lack. Not in the paper."""
+"""Standards to try in turn, for names that later ones define and features that they lack. Not in the paper."""
 CPP_FLAGS = (f"-std={STANDARDS[0]}", "-O2")
 """C++20 with GNU's extensions, as in contests; the precompiled header needs exactly these flags."""
 PRECOMPILE_LIMITS = Limits(cpu_s=120.0, memory_mb=4096, output_bytes=16 << 20, file_mb=512, processes=32)

@@ -270,7 +270,7 @@ def _tests(stdins: Sequence[bytes], files: Files | None) -> list[Test]:
 
 
 def _batch(tests: Sequence[Test]) -> Sequence[Test]:
-    """Return the first tests, which are small enough to send at once."""
+    """Return the first test, and those after it that are small enough to send with it."""
     size = 0
     for index, (stdin, files) in enumerate(tests):
         size += len(stdin)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import platform
@@ -19,21 +20,25 @@ from tests.curation.verify.sandbox.rungs import ISOLATING, STRONGEST, USER, Runn
 
 QUICK = Limits(cpu_s=2.0, wall_s=10.0)
 REFUSED = [json.loads(line) for line in Path(__file__).with_name("refused.jsonl").read_text("utf-8").splitlines()]
-"""A row has acts, what comes before them, whether the program ``forks``, and the machine of its calls and ``names``."""
+"""A row has acts, what comes before them, whether the program ``forks``, the machine of its calls and ``names``, and
+the files that must be ``absent`` afterwards."""
 
 
 @on(*ISOLATING)
 @pytest.mark.parametrize("row", REFUSED, ids=lambda row: row["name"])
 def test_what_every_rung_refuses(python: Runner, box: Sandbox, tmp_path: Path, row: dict[str, Any]) -> None:
-    forks, acts = row.get("forks", False), row["acts"]
+    forks = row.get("forks", False)
     if row.get("machine", platform.machine()) != platform.machine() or (forks and not box.forks):
         pytest.skip("not on this machine")
     (tmp_path / "id_rsa").write_text("secret")
-    places = {"judge": os.getpid(), "folder": tmp_path, "source": __file__, "library": Path(os.__file__).parent}
+    places = {"judge": os.getpid(), "folder": tmp_path, "library": Path(os.__file__).parent}
+    places["source"] = inspect.getfile(Sandbox)
+    acts, absent = row["acts"], row.get("absent", [])
     for name, place in places.items():
-        acts = [act.replace(f"{{{name}}}", str(place)) for act in acts]
+        acts, absent = ([text.replace(f"{{{name}}}", str(place)) for text in texts] for texts in (acts, absent))
     ran = python(attempts(acts, row.get("before", "")), b"1", limits=QUICK, forks=forks)
     assert_refused(ran, len(acts))
+    assert not any(map(os.path.lexists, absent))
 
 
 def test_a_thread_bomb_stays_small(python: Runner) -> None:

@@ -3,7 +3,8 @@
 Ways that harm nobody outside are among the styles of `tests/curation/verify/programs`, where a bare interpreter decides
 what is right; ``provocations.jsonl`` has those that would, and that end by a limit. A row has the ``lang``, the
 ``name``, the endings that it ``may`` have, and the ``code``: a program, or what `main` does in C++; and ``limits`` of
-its own where rungs differ in what enforces them. After each the same slot serves the next program.
+its own where rungs differ in what enforces them; perhaps its whole ``stdout``, and what is in its ``stderr``. After
+each the same slot serves the next program.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ RUNGS = (STRONGEST,)
 
 LIMITS = Limits(cpu_s=1.0, wall_s=1.0, memory_mb=200, output_bytes=1 << 20, file_mb=16)
 WORDS = {
-    Ending.CPU_LIMIT: "time",
-    Ending.WALL_LIMIT: "time",
+    Ending.CPU_LIMIT: "cpu",
+    Ending.WALL_LIMIT: "wall",
     Ending.MEMORY_LIMIT: "memory",
     Ending.OUTPUT_LIMIT: "output",
     Ending.SIGNALED: "signal",
@@ -51,6 +52,8 @@ def ending(ran: RunResult) -> str:
 def check(row: dict[str, Any], ran: RunResult) -> None:
     limits = Limits(**row.get("limits", {"output_bytes": LIMITS.output_bytes}))
     assert ending(ran) in row["may"].split(), ran
+    assert ran.stdout == row.get("stdout", "").encode() or "stdout" not in row, ran
+    assert row.get("stderr", "").encode() in ran.stderr, ran
     assert len(ran.stdout) <= limits.output_bytes
     assert len(ran.stderr) <= 65536
 
