@@ -12,11 +12,11 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple, Self
 
 from curation.records import Outcome
 from curation.verify import answers
-from tests.curation.verify.answers.corpus import table
 from tests.gates.base import shared_rows
 from tests.places import ROOT
 
@@ -39,8 +39,17 @@ def labelled_pairs() -> tuple[Pair, ...]:
 
 @cache
 def drawn_pairs() -> tuple[list[Pair], list[Pair]]:
-    """Return near misses, a few of which are the same answer after all, and rewritings of real references."""
-    pairs = [Pair(row["gold"], row["pred"], row["equal"], row["kind"]) for row in table("drawn")]
+    """Return near misses, a few of which are the same answer after all, and rewritings of real references.
+
+    A row of `drawn.jsonl` has which reference of the shared data it changes, and the part that is changed.
+    """
+    pairs, rows_of = [], cache(shared_rows)
+    for line in Path(__file__).with_name("drawn.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        folder, _, name = row["set"].partition("/")
+        reference = rows_of(folder, f"{name}.jsonl")[row["row"]]["answer" if folder == "math" else "gold"]
+        answer = reference[: row["start"]] + row["text"] + reference[row["end"] :]
+        pairs.append(Pair(reference, answer, row["equal"], row["kind"]))
     near, equal = ([pair for pair in pairs if pair.kind == kind] for kind in ("near miss", "rewriting"))
     return near, equal
 

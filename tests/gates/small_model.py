@@ -35,7 +35,7 @@ from flows.run.policy_session import ModelSession, keep_open, model_session
 from flows.stages.question import registered
 from tests.benchmarks import bench_filters
 from tests.benchmarks.labelled_rows import KEEP
-from tests.curation.verify.answers.corpus import table
+from tests.gates.answer_pairs import drawn_pairs
 from tests.gates.base import SkippedError, shared, shared_rows
 from tests.gates.stored import answers, prompt_hash, rendered
 
@@ -81,14 +81,14 @@ def overlaps(vote: Vote) -> Iterator[Known]:
 
 def doubtful_verdicts(_vote: Vote) -> Iterator[Known]:
     """Yield references of real problems with a rewriting that is the same, or with a change that is wrong."""
-    pairs = table("drawn")
+    pairs = [pair for part in drawn_pairs() for pair in part]
     for name in ("odyssey_math", "hardmath_mini", "olymmath"):
         for row in shared_rows("math", f"{name}.jsonl"):
             if row["lang"] == "en" and row["kind"] == "open":
                 for pair in pairs:
-                    if pair["gold"] == row["answer"]:
-                        request = comparison_request(row["problem"], "en", pair["gold"], pair["pred"])
-                        yield request, frozenset({"same" if pair["equal"] else "different"})
+                    if pair.reference == row["answer"]:
+                        request = comparison_request(row["problem"], "en", pair.reference, pair.answer)
+                        yield request, frozenset({"same" if pair.equal else "different"})
 
 
 KNOWN: dict[str, Callable[[Vote], Iterator[Known]]] = {

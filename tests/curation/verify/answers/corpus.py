@@ -4,8 +4,6 @@ A row of ``pairs.jsonl`` or ``field.jsonl`` has ``gold``, ``pred``, perhaps the 
 ``verdict``: correct, wrong, or doubtful (wrong, and a person should look). ``certain`` marks a verdict that must not be
 doubtful, ``reversed`` a pair that is the same the other way round. ``read`` is "texts" where either side may be a
 sentence, "response" where ``pred`` is a whole response. ``field.jsonl`` has what was judged wrongly in the field.
-``drawn.jsonl`` has 300 references of real data sets with one token changed, and 300 written in another way; ``equal``
-is true for a changed one where it is the same answer after all. The gates of `verify` judge these.
 """
 
 from __future__ import annotations
