@@ -141,7 +141,7 @@ def test_a_trained_model_is_asked_as_it_was_trained_and_another_prompt_is_marked
     figures = json.loads((out / "evaluation" / "evaluation.json").read_text(encoding="utf-8"))
     assert figures["prompt"] == prompt_of(settings).version
     assert figures["compared"]["remark"].startswith("prompts differ: recorded there, file@")
-    assert "asked differently" in capsys.readouterr().out
+    assert "prompts differ" in capsys.readouterr().out
 
 
 def test_attempts_at_other_problems_are_counted_and_a_file_of_nothing_else_is_refused(
