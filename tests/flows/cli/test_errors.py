@@ -54,7 +54,7 @@ INTERRUPTED = "goldilocks: interrupted; run the same command again to go on.\n"
     [
         (raises(ConfigError("odd: \x1b[2J\x0f")), 1, "goldilocks: odd: \\x1b[2J\\x0f\n"),
         (raises(FULL), 1, "the disk is full (/dev/b); make room, and run the same command"),
-        (raises(READ_ONLY), 1, "/dev/b cannot be read or written (Read-only); mend its rights"),
+        (raises(READ_ONLY), 1, "/dev/b cannot be read or written (Read-only); fix its permissions"),
         (raises(GONE), 1, "goldilocks: /dev: File too large; run the same command again to go on."),
         (raises(RESET), 1, "a file: reset; run the same command again to go on. Its"),
         (raises(KeyboardInterrupt()), 130, INTERRUPTED),
