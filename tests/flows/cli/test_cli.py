@@ -61,11 +61,11 @@ def test_dry_states_what_would_be_done_and_does_nothing(
     band = "4 attempts a problem; kept with at least 1 correct and a pass rate up to"
     assert f"stage1: weak@1, {band} 0.75" in said.out
     assert f"stage2: strong@1, {band} 0.875" in said.out
-    assert re.search(r"finished there.*: nothing\n$", said.out)
+    assert re.search(r"finished stages.*: nothing\n$", said.out)
     assert list(tmp_path.iterdir()) == []
     before = stamps(tiny_run.folder)
     said = goldilocks("run", tiny_recipe, "--out", tiny_run.folder, "--dry")
-    assert re.search("finished there.*: sources, statements, references, exact_dedup", said.out)
+    assert re.search("finished stages.*: sources, statements, references, exact_dedup", said.out)
     assert stamps(tiny_run.folder) == before
 
 

@@ -42,7 +42,7 @@ def test_a_verdict_that_cannot_be_meant_is_a_sentence(planted_copy: Path) -> Non
     visitor = Visitor(planted_copy)
     name = visitor.next("Ada")
     for message, words in (
-        (verdict(name, "7", reviewer=" "), "who are you"),
+        (verdict(name, "7", reviewer=" "), "give your name"),
         (verdict(name, r"\frac{1}{"), "write it plainly"),
         (verdict("0" * 20), "none of the disputed problems"),
         ({"problem": name, "verdict": "perhaps", "reviewer": "Ada"}, "`reject`, or `accept`"),
