@@ -206,7 +206,7 @@ def test_a_run_is_analysed_and_what_is_measured_is_not_asked_again(tmp_path: Pat
     again = analyse(run, size=2, problems=3, attempts=1)
     assert [point.reward for point in again.points[:-1]] == [0.25] * 3  # kept, not asked again
     assert again.points[-1] == analysis.points[-1]
-    with pytest.raises(StoreError, match="begun with other figures"):
+    with pytest.raises(StoreError, match="begun with other sizes"):
         analyse(run, size=5, problems=3, attempts=1)
 
 

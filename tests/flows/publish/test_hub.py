@@ -113,7 +113,7 @@ def test_what_the_hub_refuses_is_one_sentence(
     refused = publish(tiny_run.folder, "--push", status=1)
     assert "me/tiny: the hub answers 401: " in refused
     assert "an HF_TOKEN" in refused
-    for place, name, words in [(tmp_path, "me/x", "no published set"), (tiny_run.folder, "tiny", "write OWNER/NAME")]:
+    for place, name, words in [(tmp_path, "me/x", "no published set"), (tiny_run.folder, "tiny", "is OWNER/NAME")]:
         assert words in refusal("publish", place, "--to", name)
 
 

@@ -191,7 +191,7 @@ def test_a_removed_row_an_edited_figure_and_an_edited_page_are_named(tiny_copy: 
     page.write_text(page.read_text().replace("| proof | 1.000", "| proof | 0.999"))
     out = differences(tiny_copy.folder)
     for sentence in (
-        f"data/: {rows:,} problems are stated, {rows - 1:,} are there.",
+        f"data/: {rows:,} problems are stated, {rows - 1:,} are in the set.",
         f"problem {name} is missing from the set.",
         "receipt.json: its content does not match its own digest; it was edited.",
         "precision.proof: the receipt states 0.500",
