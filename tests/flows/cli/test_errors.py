@@ -107,7 +107,8 @@ def test_a_full_disk_that_polars_meets_is_one_sentence(
     tiny_recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert errors.ended(lambda: pl.DataFrame({"a": [1]}).write_parquet("/dev/full")) == 1
-    assert capsys.readouterr().err.startswith("goldilocks: the disk is full; make room, and run the same command")
+    said = capsys.readouterr().err
+    assert said == "goldilocks: the disk is full; make room, and run the same command again to go on.\n"
     out = tmp_path / "run"
     said = limited(6000, "run", tiny_recipe, "--out", out)
     assert re.match(rf"goldilocks: {out}/stages/.*\.parquet: File too large; run the same command again to", said)

@@ -24,7 +24,7 @@ from curation.verify.programs.tools import Runner
 from flows.cli.plan import plan_recipe
 from tests.flows.code_rows import READ, sound_row
 from tests.flows.conftest import goldilocks, write_jsonl
-from tests.flows.run.folders import run
+from tests.flows.run.folders import run, times
 from tests.places import ROOT
 
 LINE = "Write the program in Python 3."
@@ -168,6 +168,14 @@ def test_a_statement_is_translated_and_its_tests_stay(recipe: Path, finished: Pa
         assert own.equals(original)
     assert export_set(folder / "curated", "verl", tmp_path / "verl").rows == 3
     assert read_table(folder / "stages" / "10-translation", "dropped")["reason"].to_list() == ["untranslated"]
+
+
+@pytest.mark.slow
+def test_a_finished_run_makes_nothing_again(finished: Path, recipe: Path) -> None:
+    made = times(finished / "stages", "*.parquet")
+    assert made
+    run(recipe, finished)
+    assert times(finished / "stages", "*.parquet") == made
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ NAMES = {name: problem_id(TINY[name][0]) for name in ("half", "strong only", "ea
 
 
 def training_saw(folder: Path, **rates: int) -> Path:
-    """The trainer's attempts: 16 a problem, so many of them correct."""
+    """The trainer's attempts: 16 a problem, with the number of correct ones by problem."""
     rows = [
         {"problem": NAMES[name.replace("_", " ")], "step": 7, "outcome": "correct" if at < right else "wrong"}
         for name, right in rates.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
@@ -16,8 +17,10 @@ from curation.publish.cards.card import rows_digest
 from curation.publish.export import CURATED
 from curation.publish.receipts import read_receipt
 from curation.records import DROPPED
+from curation.storage import sorted_parts
 from curation.storage.stages import atomic_write
 from flows.publish import curated_set
+from flows.publish.versions import digest_of
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import new_run
 from tests.benchmarks.bench_crash import write_recipe
@@ -63,7 +66,7 @@ def test_the_card_agrees_with_the_tables(tiny_run: Tiny) -> None:
 
 
 @pytest.mark.slow
-def test_a_set_whose_publishing_was_cut_short_is_published_again_in_the_same_bytes(tiny_copy: Tiny) -> None:
+def test_a_set_that_was_cut_short_is_published_again_in_the_same_bytes(tiny_copy: Tiny) -> None:
     curated, aside = tiny_copy.folder / "curated", tiny_copy.folder / ".aside-curated"
     before = contents(curated)
     curated.rename(aside)
@@ -73,6 +76,24 @@ def test_a_set_whose_publishing_was_cut_short_is_published_again_in_the_same_byt
     run(tiny_copy.recipe, tiny_copy.folder)
     assert contents(curated) == before
     assert not aside.exists()
+    for name in ("data/*.parquet", "dropped/*.parquet", "README.md"):
+        (damaged,) = curated.glob(name)
+        damaged.write_bytes(damaged.read_bytes()[:100])
+    assert goldilocks("status", tiny_copy.folder).status == 0
+    run(tiny_copy.recipe, tiny_copy.folder)
+    assert contents(curated) == before
+
+
+def test_a_digest_is_that_of_the_whole_table_however_few_rows_are_written_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = [(f"p{number % 4}{number}", None if number % 3 else 'a "b",\n', "today") for number in range(9)]
+    table = pl.DataFrame(rows, ["problem", "reason", "measured_on"], orient="row")
+    monkeypatch.setattr(sorted_parts, "ROWS_AT_ONCE", 2)
+    for part in (table, table.clear()):
+        text = part.drop("measured_on").sort("problem").write_csv()
+        assert digest_of(part.lazy()) == hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    assert digest_of(table.reverse().lazy()) == digest_of(table.lazy()) != digest_of(table[1:].lazy())
 
 
 @pytest.mark.slow

@@ -238,7 +238,7 @@ def test_a_judge_that_fails_decides_nothing(disputed: Tiny) -> None:
 
 def test_a_debater_that_fails_decides_nothing(disputed: Tiny) -> None:
     write_recorded(
-        disputed, speaker=lambda request: None if "answer:\n\n> 90" in request.statement else speaker(request)
+        disputed, speaker=lambda request: None if "Your answer:\n\n> 90" in request.statement else speaker(request)
     )
     assert column(debated(disputed), "why") == {"conflict 1": None, "wrong label": "a side gave no speech"}
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import pty
 import re
 import shutil
 import subprocess
@@ -13,6 +15,9 @@ from pathlib import Path
 import pytest
 
 from curation.difficulty.sampling import SamplingProgress
+from curation.records import Completion
+from flows.run.policy_session import ResponseWatch
+from flows.run.run_folder import new_run
 from flows.run.sampling_session import progress_phrase
 from tests.flows.conftest import ROOT, STAGES, TINY, Tiny, goldilocks, tries, write_jsonl, write_tiny
 from tests.flows.run.folders import times
@@ -100,6 +105,59 @@ def test_refusals_for_now_are_shown_while_a_run_samples() -> None:
     phrase = progress_phrase(SamplingProgress(in_flight=5, servers=servers))
     assert "5 in flight at 0.25 s, asked again 3 (429: 2, 5xx: 1)" in phrase
     assert "in flight" not in progress_phrase(SamplingProgress(in_flight=5))
+
+
+BAR = """
+from flows.run.progress import bar, note
+with bar("Stage 1: attempts", 9000) as advance:
+    advance(2000)
+    note("5 min left, 1,904 attempts, 12,345 tokens/s, 1,234 kept, 567 dropped, 64 in flight at 1.2 s", 5500)
+    advance(1000)
+"""
+
+
+def test_a_bar_counts_decided_problems_within_80_columns() -> None:
+    child, terminal = pty.fork()
+    if child == 0:  # pragma: no cover
+        os.chdir(ROOT)
+        os.execve(sys.executable, [sys.executable, "-c", BAR], {**os.environ, "COLUMNS": "80", "TERM": "xterm"})
+    shown = bytearray()
+    while True:
+        try:
+            shown += os.read(terminal, 4096)
+        except OSError:  # the child has ended
+            break
+    _, status = os.waitpid(child, 0)
+    os.close(terminal)
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode())
+    assert status == 0, text
+    lines = [line.strip() for line in re.split(r"[\r\n]+", text)]
+    assert max(map(len, lines)) <= 80
+    assert any("3,500/9,000" in line for line in lines)
+    assert not any("3,000/9,000" in line for line in lines), "a finished shard never takes decided problems back"
+    assert any(line.startswith("5 min left, 1,904 attempts") for line in lines)
+
+
+def test_a_stage_of_questions_warns_once_if_most_answers_are_of_no_use(
+    tiny_recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = new_run(tiny_recipe, [], tmp_path / "run")
+    run.folder.mkdir()
+
+    def watch(texts: list[str], finish: str) -> None:
+        watching = ResponseWatch(run, "premises", "student", lambda text: "VERDICT" in text)
+        for number, text in enumerate(texts):
+            watching.add(f"p{number % 7}", number, Completion(text, finish, 3))
+        watching.close()
+
+    watch(["VERDICT: SOUND", "hm"] * 25, "stop")
+    assert not (run.folder / "metrics.jsonl").exists(), "half of them are of use"
+    watch(["VERDICT: SOUND", *(f"hm {number}" for number in range(100))], "length")
+    (row,) = map(json.loads, (run.folder / "metrics.jsonl").read_text().splitlines())
+    assert row["stage"] == "premises"
+    assert row["warning"].startswith("31 of the first 32 responses (97 %) are of no use (cut off 31): ")
+    assert row["warning"].endswith('attempt 31: "hm 30"')
+    assert capsys.readouterr().err == f"warning: premises: {row['warning']}\n"
 
 
 RAMBLE = "I do not know how [bold]to[/bold] do this\x1b[31m, sorry"

@@ -48,6 +48,8 @@ def test_set_changes_a_value(path: Path, overrides: list[str], find: Callable[[R
     for recipe in (load_recipe(path, overrides), override_recipe(load_recipe(path), overrides)):
         assert find(recipe) == value
         assert type(find(recipe)) is type(value)
+        again = parse_recipe(recipe.model_dump(mode="json"), "again")
+        assert (again, again.digest()) == (recipe, recipe.digest())
 
 
 @pytest.mark.parametrize(
@@ -56,6 +58,10 @@ def test_set_changes_a_value(path: Path, overrides: list[str], find: Callable[[R
         ("seed", "--set seed: write key=value, as in seed=1."),
         ("sources.2.limit=5", "`2` is not a position; the list has 2, from 0"),
         ("name.first.second=x", "is inside a value that is no table"),
+        ("sources.1.name=one", "two sources are named one; names must differ"),
+        ("shard_row=5", "unknown key `shard_row`; did you mean `shard_rows`? Allowed here: "),
+        ("statements.languages=en", "`statements.languages` = 'en': input should be a list, as in ['en']."),
+        ("models.student={model='m'}", "`models.student.kind` is missing; it should be one of 'recorded', 'vllm', "),
         ("stage1.band.attempt=8", "unknown key `stage1.band.attempt`; did you mean `attempts`? Allowed here: "),
         ("stage1.model=studnet", "there is no table [models.studnet]; did you mean `student`? defined: student, "),
         ("models={}", "stage1.model = 'student': there is no table [models.student]; no model is defined."),

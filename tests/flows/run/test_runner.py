@@ -61,7 +61,9 @@ def ran(inputs: Path, out: Path, runner: str) -> dict[str, object]:
     with runner_of(run.recipe):
         matrix = run_pipeline(run, (SOURCES, PROGRAMS, EXECUTION_MATRIX))[EXECUTION_MATRIX]
     files = {name: content for name, content in contents(out, "*.parquet").items() if "/runs/" not in name}
-    return {**files, "runs": read_table(matrix.folder, "runs").drop("cpu_s").rows()}
+    runs = read_table(matrix.folder, "runs").drop("cpu_s").rows()
+    assert len(runs) == 4 * 3 * 2
+    return {**files, "runs": runs}
 
 
 def known(name: str) -> CodeProblem:

@@ -38,7 +38,7 @@ def test_the_users_own_server_is_used_and_none_is_started(prefect_server: str, m
         assert (address, process) == (prefect_server, None)
         assert user_api() == prefect_server
         assert children() == before
-    assert httpx.get(f"{prefect_server}/health").status_code == 200
+    assert httpx.get(f"{prefect_server}/health", timeout=PATIENCE_S).status_code == 200
 
 
 @pytest.mark.slow

@@ -130,6 +130,14 @@ def test_an_audit_draws_once_and_states_the_share_of_wrong_labels(posterior_run:
     assert f"wrong labels in the set of {data.height}: 0.00%, 95 % interval 0.00% to" in text
 
 
+def test_a_run_by_votes_is_audited_whatever_verdicts_no_run_has_applied_yet(tiny_copy: Tiny) -> None:
+    name = tiny_copy.table("disputed")["id"][0]
+    assert goldilocks("review", tiny_copy.folder, "--accept", name, "--answer", "90").status == 0
+    begun = goldilocks("review", tiny_copy.folder, "--audit", "2")
+    assert (begun.status, begun.err) == (0, "")
+    assert "0 of 2 drawn rows judged" in begun.out
+
+
 def test_a_policy_that_agrees_with_itself_accuses_no_sound_label(tiny_recipe: Path, tmp_path: Path) -> None:
     """Each policy gives one and the same wrong answer to every fourth product; without a rule, planted ones decide."""
 
