@@ -147,3 +147,4 @@ def test_a_write_that_fills_the_disk_is_refused_and_leaves_the_journal_whole(tmp
     store.add([("a", 2, Completion("later", "stop", 1))])
     for one in (store, AttemptStore(tmp_path, KEY)):
         assert names(one.read(["a"])) == [("a", 0), ("a", 2)]
+    store.close()
