@@ -91,7 +91,7 @@ class DropReason(StrEnum):
     TOO_EASY = "too_easy"
     # code: solutions and tests
     INTERACTIVE = "interactive"
-    ASKS_FUNCTION = "asks_function"  # its tests are no calls
+    ASKS_FUNCTION = "asks_function"  # its tests are not calls
     NEEDS_FILES = "needs_files"  # or needs several source files
     NO_SOLUTION = "no_solution"
     TOO_FEW_TESTS = "too_few_tests"
@@ -105,7 +105,7 @@ class DropReason(StrEnum):
 
 PROBLEM = pl.Schema(
     {
-        "id": pl.String(),  # hash of the original row
+        "id": pl.String(),  # original statement and options, hashed
         "group": pl.String(),  # id of the original, shared by translations; keep a group in one split
         "domain": pl.String(),
         "statement": pl.String(),
@@ -177,10 +177,10 @@ ATTEMPT = pl.Schema(
         "answer": pl.String(),  # a recorded final answer; null: read it from text
         "finish": pl.String(),  # stop, length, or null
         "tokens": pl.Int32(),
-        "label": pl.Boolean(),  # correctness in the file it came from; compared, never used
+        "label": pl.Boolean(),  # correctness in its file; only compared with our verdict
         "token_ids": pl.List(pl.Int32()),  # the sampled tokens
         "logprobs": pl.List(pl.Float32()),  # their natural log-probabilities; both null unless requested
-        "purpose": pl.String(),  # training or evaluation; this and the next four of training runs only
+        "purpose": pl.String(),  # training or evaluation; this and the next four only in training runs
         "step": pl.Int32(),  # steps taken when it ended
         "version": pl.Int32(),  # version of the weights at its first token
         "newest_version": pl.Int32(),  # and at its last token
@@ -273,7 +273,7 @@ class RolloutOrigin:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A policy's answer: a row of `ATTEMPT` without key.
+    """A policy's answer: a row of `ATTEMPT` without its key.
 
     ``text`` has thoughts in ``<think>`` tags. ``logprobs`` are natural logarithms under the sampling distribution.
     """

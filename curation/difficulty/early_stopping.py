@@ -1,6 +1,6 @@
 """Stops a problem at the first attempt after which the rest cannot change its decision.
 
-With ``error_rate`` above 0 (not in the paper) a Polya urn predicts it earlier.
+With ``error_rate`` above 0 (not in the paper), a Polya urn predicts the decision earlier.
 
 Invariants:
   - a stop depends only on attempts, in the order of their index, and the prior;
@@ -58,7 +58,7 @@ def forecast(prior: Prior, decide: Decide, judged: int, attempts: int) -> Foreca
     chances = (grid[..., None] == np.arange(len(reasons))).astype(np.float64)
     best, chance = [grid.astype(np.int8)], [chances.max(axis=2)]
     for so_far in range(judged - 1, -1, -1):
-        solves, agrees = _next(prior, so_far)
+        solves, agrees = _next_chances(prior, so_far)
         wrong = agrees[..., None] * chances[:-1, 1:] + (1 - agrees)[..., None] * chances[:-1, :-1]
         chances = solves[..., None] * chances[1:, :-1] + (1 - solves)[..., None] * wrong
         best.append(chances.argmax(axis=2).astype(np.int8))
@@ -90,7 +90,7 @@ def expectation(prior: Prior, table: Forecast, error_rate: float, required_judge
         lost += float((ended * (1 - chance)).sum())
         if made == last:
             break
-        on, (solves, agrees) = reach - ended, _next(prior, made)
+        on, (solves, agrees) = reach - ended, _next_chances(prior, made)
         reach = np.zeros((made + 2, made + 2))
         reach[1:, :-1] += on * solves
         reach[:-1, 1:] += on * (1 - solves) * agrees
@@ -98,8 +98,8 @@ def expectation(prior: Prior, table: Forecast, error_rate: float, required_judge
     return Expectation(attempts, lost)
 
 
-def _next(prior: Prior, made: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return [correct, top wrong] P(correct) and P(agreement | not correct)."""
+def _next_chances(prior: Prior, made: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return P(correct) and P(agreement | not correct), by [correct, top wrong]."""
     solved, top = np.arange(made + 1)[:, None], np.arange(made + 1)[None, :]
     incorrect = np.maximum(made - solved, top)  # impossible if solved + top > made
     solves = (prior.correct + solved) / (prior.correct + prior.other + made)
@@ -161,7 +161,7 @@ _JUDGED = frozenset({Outcome.CORRECT, Outcome.WRONG, Outcome.NO_ANSWER})
 
 @dataclass(frozen=True, slots=True)
 class StoppingPoint:
-    """Where a problem stops; ``is_decided`` is False if its attempts end before."""
+    """Where a problem stops, and its unbiased pass rate; ``is_decided`` is False if its attempts end before."""
 
     requested: int
     is_decided: bool
@@ -178,7 +178,7 @@ class ProblemPrior:
 
 
 class StoppingRule:
-    """Stops problems by a band, or at all n attempts without ``early_stopping``."""
+    """Stops problems by a band; without ``early_stopping``, after all attempts."""
 
     def __init__(
         self, band: Band, *, early_stopping: bool = True, error_rate: float = 0.0, prior: Prior | None = None
@@ -198,7 +198,7 @@ class StoppingRule:
     def given(
         self, priors: Mapping[str, ProblemPrior], band: Band | None = None, error_rate: float | None = None
     ) -> StoppingRule:
-        """Return this rule with priors by problem id."""
+        """Return this rule with these priors (by problem id), band and error rate."""
         rule = StoppingRule(
             band or self.band,
             early_stopping=self.early_stopping,
@@ -228,7 +228,7 @@ class StoppingRule:
         return self.error_rate > 0 or any(known.error_rate > 0 for known in self.priors.values())
 
     def reason(self, correct: int, top_wrong: int, judged: int, attempts: int) -> DropReason | None:
-        """Return the reason for these final counts."""
+        """Return the drop reason of these final counts, or None."""
         band = self.band
         if attempts < band.required_judged:
             return DropReason.TOO_FEW_ATTEMPTS
@@ -274,7 +274,7 @@ class StoppingRule:
         return stops
 
     def needed(self, counts: OutcomeCounts) -> int:
-        """Return the min attempts to a possible stop."""
+        """Return the min number of further attempts before a possible stop."""
         fewest = self._needed.get(counts)
         if fewest is None:
             fewest = 0 if self.should_stop(counts) else self._count_needed(counts)
@@ -299,7 +299,7 @@ class StoppingRule:
         return remaining
 
     def counts_at_stop(self, outcomes: Iterable[AttemptOutcome]) -> OutcomeCounts:
-        """Return the counts at the stop, or of all attempts before."""
+        """Return the counts at the stop, or of all attempts."""
         tally = OutcomeTally()
         for outcome, answer_class in outcomes:
             if self.should_stop(tally.add(outcome, answer_class)):
@@ -403,7 +403,7 @@ def _running_top_wrong_votes(outcomes: Sequence[AttemptOutcome]) -> list[int]:
 def _extend_orders(
     orders: Mapping[int, tuple[int, int]], correct: int, incorrect: int, judged: int
 ) -> dict[int, tuple[int, int]]:
-    """Return the counts one attempt longer, of all orders and of those begun correctly."""
+    """Return the counts one attempt longer, of all orders and of those that begin with a correct attempt."""
     longer: dict[int, tuple[int, int]] = {}
     for solved, (ways, begun) in orders.items():
         steps = [(solved + 1, ways if judged == 1 else begun)] if solved < correct else []

@@ -1,7 +1,7 @@
 """Columns of the published set, quotas per source, and merged duplicates.
 
 Invariants: pure functions; quotas depend only on seed and ids; groups stay whole; each merged copy belongs to one
-remaining row; rows with conflicting references are no copies.
+remaining row; rows with conflicting references are not copies.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CURATED = pl.Schema(
         "unbiased_pass_rate": pl.Float64(),  # free of the bias of early stopping
         "pass_rate_low": pl.Float64(),  # 95 % Wilson interval
         "pass_rate_high": pl.Float64(),
-        "decided_by": pl.String(),  # all attempts, or after how many it was certain or predicted
+        "decided_by": pl.String(),  # all attempts, or after how many it was certain or foreseen
         "informed_by": pl.String(),  # attempts used for the decision, as `policy 9, other 16`
         "measured_on": pl.String(),  # day of the first attempt, YYYY-MM-DD in UTC
         "first_policy": pl.String(),  # of stage 1, or null

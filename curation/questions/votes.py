@@ -1,6 +1,6 @@
 """Questions that a model answers several times with one word each.
 
-Invariants: unreadable responses are no votes; another threshold asks no model again.
+Invariants: unreadable responses are not votes; another threshold needs no new votes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Request = PromptRequest | str
 """A request, or why there is none."""
 
 Selected = tuple[pl.DataFrame, list[Request]]
-"""A shard's rows: a frame with ``at`` (index in the shard), ``id`` and evidence (``about`` is for people), and each
+"""A shard's rows: a frame with ``at`` (index in the shard), ``id`` and evidence for people (``about``), and each
 row's request. Rows may repeat.
 """
 
@@ -64,7 +64,7 @@ class Vote:
     """
 
     name: str
-    """In a recipe, `[questions.NAME]`, and its stage."""
+    """Of its recipe table, `[questions.NAME]`, and its stage."""
 
     title: str
     """Of its stage, in funnel and card."""
@@ -82,7 +82,7 @@ class Vote:
     """Whether votes for different faults add up; else one word needs the threshold and a majority."""
 
     version: int = 1
-    """Raise it if other rows would be asked about, or votes decide otherwise."""
+    """Increase it if other rows would be asked about, or votes decide otherwise."""
 
     select: Callable[..., Selected] = every_row
     apply: Callable[..., dict[str, pl.DataFrame]] = drop_rows
@@ -99,7 +99,7 @@ class Vote:
     def read(self, text: str | None) -> str:
         """Return a response's last verdict, or `UNREADABLE`.
 
-        Two verdicts on the last line and unclosed thoughts are unreadable.
+        Two words after the last ``VERDICT``, or unclosed thoughts, are unreadable.
         """
         answer = split_response(text).answer if text is not None else None
         verdicts = list(re.finditer(rf"(?i)\bVERDICT\W{{0,6}}({'|'.join(self.words)})\b", answer or ""))

@@ -118,7 +118,7 @@ def curate_only(name: str, recipe: Path, out: Path | None = None, overrides: Seq
     """Run one stage of a recipe's pipeline; all earlier ones must be finished.
 
     Returns:
-        The set's folder if the stage adds rows to the set, which is published again; else None.
+        The set's folder, published again, if the stage adds rows to it or exports it; else None.
 
     Raises:
         ConfigError: the run has no such stage.
@@ -137,7 +137,7 @@ def curate_only(name: str, recipe: Path, out: Path | None = None, overrides: Seq
     with open_curation(run), computing_only((name, EXPORT.name)):
         try:
             results = run_pipeline(run, items)
-        except StoreError:  # refused: the run stays that of its recipe
+        except StoreError:  # refused: restore the recipe that `save` replaced
             if before is not None:
                 atomic_write(mark, before)
             raise
@@ -161,7 +161,7 @@ def open_curation(run: Run) -> Iterator[Run]:
 
 
 def run_stages(run: Run) -> Results:
-    """Run the recipe's pipeline, as tasks within a Prefect flow run."""
+    """Run the recipe's pipeline, as Prefect tasks if in a flow run."""
     return run_pipeline(run, pipeline_of(run.recipe).items)
 
 

@@ -60,7 +60,7 @@ class Stage:
     # further lines of `goldilocks explain`, from stage folder and problem id
     explain: Callable[[Run, Path, str], Iterable[str]] = lambda _run, _folder, _problem: ()
     is_planned: bool = True  # whether `goldilocks plan` runs it before its pilot
-    runs_anywhere: bool = False  # whether its shards are independent, for other machines
+    runs_anywhere: bool = False  # whether other machines may compute its shards
     by_verifier: bool = False  # whether it has a folder per verifier version
     comes_later: bool = False  # whether a finished run may lack it, as people enable it later
     part: str = ""  # a difficulty stage's table: stage1 or stage2
@@ -76,7 +76,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Work between stages without own tables."""
+    """Work between stages; it has no stage folder."""
 
     name: str
     work: Callable[[Run, Results], None]
@@ -131,7 +131,7 @@ class Results:
 
     @property
     def problems(self) -> StageResult:
-        """Return the result with the current problems."""
+        """Return the last filter's result."""
         return self.filters[-1]
 
     @property
@@ -185,7 +185,7 @@ class StageRun:
 
     @property
     def problems(self) -> StageResult:
-        """Return the result with the problems, for an addition the last decision's."""
+        """Return the last filter's result, or for an addition the last decision's."""
         return self.results.decisions[-1] if self.stage.kind is Kind.ADDITION else self.results.problems
 
     def open(
@@ -200,7 +200,7 @@ class StageRun:
 
         Args:
             version: of the deciding code.
-            settings: all that it depends on.
+            settings: all that the tables depend on.
             digests: of other inputs, by name.
         """
         made_from = {**{result.name: result.manifest.digest for result in read}, **(digests or {})}
@@ -209,11 +209,11 @@ class StageRun:
     def finished(self, folder: StageFolder) -> StageResult | None:
         """Return the result if finished with this fingerprint and no retry is due, else prepare the folder."""
         manifest, names = folder.manifest(), _COMPUTED.get()
-        is_left = names is not None and self.stage.name not in names
-        pending = 0 if is_offline() or is_left else retries.pending_round(folder.folder)
+        must_be_finished = names is not None and self.stage.name not in names
+        pending = 0 if is_offline() or must_be_finished else retries.pending_round(folder.folder)
         if manifest is not None and not pending:
             return StageResult(self.stage, folder.folder, manifest, reused=True)
-        if is_left:
+        if must_be_finished:
             raise StoreError(f"--only: stage {self.stage.name} is not finished with this recipe; run without --only.")
         retries.prepare(folder, pending)
         return None
@@ -258,26 +258,26 @@ class StageRun:
         """Compute unfinished shards in order and write them, then the manifest.
 
         Args:
-            shards: (rows, item) per shard; by default the item is its work.
+            shards: (rows, item) per shard; by default the item is called.
             work: makes the shards of a group's items.
             rows_in: expected rows.
             group_rows: min rows of a group; a killed run loses one group.
         """
         if (result := self.finished(folder)) is not None:
             return result
-        rows_of: list[int] = []
+        row_counts: list[int] = []
         with bar(title or self.stage.title, total) as advance:
 
             def groups() -> Iterator[tuple[list[int], Callable[[], Sequence[Shard]]]]:
                 indices: list[int] = []
                 items: list[Any] = []
                 for index, (rows, item) in enumerate(shards):
-                    rows_of.append(rows)
+                    row_counts.append(rows)
                     if folder.is_finished(index):
                         advance(rows)
                         continue
                     indices, items = [*indices, index], [*items, item]
-                    if sum(rows_of[member] for member in indices) >= group_rows:
+                    if sum(row_counts[member] for member in indices) >= group_rows:
                         yield indices, partial(work, items)
                         indices, items = [], []
                 if indices:
@@ -286,8 +286,8 @@ class StageRun:
             for indices, made in current_runner(self.stage.runs_anywhere).map(groups()):
                 for index, shard in zip(indices, made, strict=True):
                     folder.write(index, shard)
-                    advance(rows_of[index])
-        return StageResult(self.stage, folder.folder, folder.close(len(rows_of), rows_in))
+                    advance(row_counts[index])
+        return StageResult(self.stage, folder.folder, folder.close(len(row_counts), rows_in))
 
 
 def shard_counts(folder: Path, table: str = "kept") -> list[int]:
@@ -304,7 +304,7 @@ def rows_of(folder: Path, table: str, problem: str, *columns: str) -> pl.DataFra
         parts = [pl.scan_parquet(file, glob=False).filter(is_own).collect() for file in files]
         return pl.concat(parts) if parts else pl.DataFrame(schema=dict.fromkeys(columns, pl.String()))
     except pl.exceptions.PolarsError as error:
-        table_files(folder, table)  # names the file that is not what was written
+        table_files(folder, table)  # raises if a file's hash differs
         raise damaged(folder / table, str(error).partition("\n")[0]) from error
 
 

@@ -3,7 +3,7 @@
     J = E[ 1/sum_i |o_i| · sum_i sum_t min( rho A, clip(rho, 1 - eps_low, 1 + eps_high) A ) ]
 
 rho is the ratio to the generator's probability. If A < 0, the gradient is 0 beyond e^`max_log_ratio`, unlike the
-paper's. With `unsolved`, groups without a correct rollout learn from a teacher (`distil`).
+paper's. Unless `unsolved` is `drop`, groups without a correct rollout learn from a teacher (`distil`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class GrpoSettings(GroupCreditSettings):
     k: int = Field(8, ge=1)
     """Size of the subsets of `pass_at_k` and `majority`."""
     unsolved: Literal["drop", "model", "attempts"] = "drop"
-    """Groups without a correct rollout: dropped, or distilled from `teacher` or stored attempts."""
+    """Groups without a correct rollout: dropped, or taught by `teacher` or stored attempts."""
     preset: Literal["paper", "dr_grpo", "dapo", "gspo", "dual_clip", "maxrl", "gdpo"] = "paper"
     """Defaults of other settings (docs/explanation/objectives.md)."""
     eps_high: float = Field(0.28, gt=0)
@@ -71,7 +71,7 @@ class GrpoSettings(GroupCreditSettings):
         if self.credit == "reward":
             return None
         if self.k > group_size:
-            return f"objective.k = {self.k} is more than collector.group_size = {group_size}; lower k or raise it"
+            return f"objective.k = {self.k} is more than collector.group_size = {group_size}; lower k or raise the size"
         if self.credit == "majority" and (subsets := math.comb(group_size, self.k)) > MAX_SUBSETS:
             return (
                 f"objective.credit = majority goes over {subsets} subsets of k = {self.k} of collector.group_size = "
@@ -81,7 +81,7 @@ class GrpoSettings(GroupCreditSettings):
 
 
 def grpo_decision(rewards: Sequence[Reward], settings: GrpoSettings) -> GroupDecision:
-    """Drop groups of equal rewards or without credit; `unsolved` keeps wrong ones."""
+    """Drop groups of equal rewards or without credit; `unsolved` may keep those without a correct rollout."""
     diversity = "correctness" if settings.credit == "majority" else settings.variant.group_filter
     decision = filter_group(rewards, diversity, 2 if settings.credit == "reward" else max(2, settings.k))
     reason = decision.drop_reason
@@ -102,8 +102,8 @@ def grpo_credit(sequences: CreditInputs, settings: GrpoSettings) -> GroupCredit:
     taught = group_means(correct, sequences.groups) == 0
     advantages, solved = torch.zeros_like(correct), (~taught).nonzero().flatten()
     if len(solved):
-        untaught = settings.model_copy(update={"unsolved": "drop"})
-        advantages[solved] = grpo_credit(sequences.only(solved), untaught).advantages
+        without_teacher = settings.model_copy(update={"unsolved": "drop"})
+        advantages[solved] = grpo_credit(sequences.only(solved), without_teacher).advantages
     return GroupCredit(advantages, group_credit(sequences, settings).token_weights, taught)
 
 
@@ -125,12 +125,12 @@ def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, 
         loss = loss - settings.entropy_coef * (weight * inputs.entropy).sum()
     if settings.kl_coef:
         loss = loss + settings.kl_coef * reference_kl(inputs, counts)
-    taught: dict[str, Statistic] = {}
+    of_teacher: dict[str, Statistic] = {}
     if settings.unsolved != "drop":
-        term, taught = distil_loss(inputs)
+        term, of_teacher = distil_loss(inputs)
         loss = loss + term
     shares = {
-        **taught,
+        **of_teacher,
         "ratio_clamped": mean_of(log_ratio > variant.max_log_ratio, counts),
         "clip_low": mean_of((advantage < 0) & (ratio < low), counts),
         "clip_high": mean_of((advantage > 0) & (ratio > high), counts),

@@ -38,7 +38,7 @@ _FEW_TOKENS = 4
 class Rollout:
     """A judged rollout; ``outcome`` is None without a verdict.
 
-    With a reference text, the completion ends with its thoughts.
+    With a reference text, the completion is cut after its thoughts.
     """
 
     problem: str
@@ -89,7 +89,7 @@ class RolloutRunner:
         self.last_generated_at = time.monotonic()
 
     def verdict_metrics(self) -> dict[str, float]:
-        """Return new metrics of doubtful verdicts."""
+        """Return metrics of doubtful verdicts since the last call."""
         return self._verifiers.questions.numbers() if self._verifiers.questions is not None else {}
 
     def prompt_ids(self, task: TrainingTask) -> tuple[int, ...]:
@@ -109,7 +109,7 @@ class RolloutRunner:
         """Generate rollout ``index`` of a group.
 
         Raises:
-            PolicyError: the generator failed, or returned no token or finite number.
+            PolicyError: the generator failed, or returned no token or no possible log-probability.
         """
         completion = await generator.generate(
             self.prompt_ids(task), seed=derive_seed(self._seed, f"{group}:{index}"), max_tokens=max_tokens
