@@ -31,7 +31,7 @@ test-all: setup ## run every test, as CI does (gates run some with more cases)
 gates: setup ## measure the figures that must hold, the quick ones; GATES="--room verify" names others, GATES=--list all
 	@$(BIN)/python -m tests.gates $(GATES)
 
-check: setup ## style, types and walls
+check: setup ## style, types and import rules
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy

@@ -71,7 +71,7 @@ class Vote:
 
     prompt: Prompt
     words: tuple[str, ...]
-    """Possible votes; all but the first are faults."""
+    """Possible votes; if `pooled`, all but the first count as one."""
 
     reasons: Mapping[str, DropReason] = field(default_factory=dict)
     """By word, the reason to drop a row."""

@@ -42,7 +42,7 @@ def _lines(*tops: str) -> Counter[str]:
 
 @gate("source-lines", Limit("<=", 60_300), until="part 7")
 def source_lines() -> Measured:
-    """Return the lines of Python of the three packages; the limit is the sum of HOUSE.md's table."""
+    """Return the lines of Python of the three packages; the limit is the sum of the plan's rooms."""
     lines = _lines(*PACKAGES)
     return Measured(lines.total(), note=", ".join(f"{top} {count:,}" for top, count in lines.items()))
 
@@ -154,13 +154,13 @@ def _docstring_words() -> int:
 
 @gate("docstring-words-per-line", Limit("<=", 0.85), until="part 7")
 def words_per_line() -> Measured:
-    """Return the docstring words of the packages per line of Python; HOUSE.md aims at half of 1.7."""
+    """Return the docstring words of the packages per line of Python; the plan is half of 1.7."""
     words = _docstring_words()
     return Measured(words / _lines(*PACKAGES).total(), note=f"{words:,} words")
 
 
 def _per_ten_thousand(pattern: str) -> Measured:
-    """Return how often docstrings have words that HOUSE.md asks to write otherwise."""
+    """Return how often docstrings have words of our former dialect."""
     compiled = re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE)
     found = Counter(match.lower() for text in _docstrings() for match in compiled.findall(text))
     note = ", ".join(f"{word} {count}" for word, count in found.most_common())
