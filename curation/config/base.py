@@ -32,7 +32,7 @@ def names(value: Names | None) -> tuple[str, ...]:
 def require_distinct(labels: Iterable[str], plural: str) -> None:
     """Raise `ValueError` for a repeated name."""
     if repeated := sorted(name for name, count in Counter(labels).items() if count > 1):
-        raise ValueError(f"two {plural} are named {', '.join(repeated)}; names must differ")
+        raise ValueError(f"two {plural} are named {', '.join(repeated)}; names must differ: give each its own `name`")
 
 
 class Settings(BaseModel):

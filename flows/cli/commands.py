@@ -11,6 +11,7 @@ from curation.public_urls import public_text
 from flows.cli.status import show_status
 from flows.pipelines.by_recipe import check_inputs, curate, curate_only, pipeline_of
 from flows.pipelines.refresh import RefreshResult, refresh, summarise_refresh
+from flows.pipelines.run_tables import verifier_of
 from flows.run.pipeline import read_result
 from flows.run.policies import offline
 from flows.run.recipe import recipe_warnings
@@ -45,7 +46,7 @@ def run_recipe(
         stages = pipeline_of(run.recipe).stages_of(run)
         for line in (line for stage in stages for line in stage.describe(run)):
             console.print(f"  {public_text(line)}")
-        finished = [stage.name for stage in stages if not stage.by_verifier and read_result(stage, run) is not None]
+        finished = [stage.name for stage in stages if read_result(stage, run, verifier_of(run)) is not None]
         reused = "finished stages, reused unless their inputs have changed"
         console.print(f"  {reused}: {', '.join(finished) or 'nothing'}")
         return None

@@ -51,8 +51,11 @@ def explain_problem(folder: Path, problem: str, *, as_json: bool = False) -> Non
     """Print a problem's way, by its id or an unambiguous beginning; of a drop reason, the rows with it."""
     run = open_curation(folder)
     if problem in set(DropReason):
-        for line in _dropped_lines(run, problem):
-            echo(line)
+        rows = _dropped_rows(run, problem)
+        if as_json:
+            print_json({"reason": problem, "rows": rows.to_dicts()})
+        else:
+            _show_dropped(run, problem, rows)
         return
     name = find_id(run, problem)
     if as_json:
@@ -62,16 +65,19 @@ def explain_problem(folder: Path, problem: str, *, as_json: bool = False) -> Non
         echo(line)
 
 
-def _dropped_lines(run: Run, reason: str) -> Iterator[str]:
+def _dropped_rows(run: Run, reason: str) -> pl.DataFrame:
     files = sorted((run.folder / "curated" / "dropped").glob("*.parquet"))
     if not files:
         raise StoreError(f"{run.folder} holds no finished run yet; finish it with `goldilocks run`.")
     dropped = pl.scan_parquet(files, glob=False).filter(pl.col("reason") == reason)
-    rows = dropped.select("id", "statement").collect()
-    for name, statement in rows.head(SHOWN).iter_rows():
-        yield f"{name}  {excerpt(statement or '')}"
-    more = f"; {rows.height - SHOWN:,} more are in {files[0].parent}" if rows.height > SHOWN else ""
-    yield f"{rows.height:,} rows were dropped as {reason}{more}"
+    return dropped.select("id", "source", "row", "statement", "evidence").collect()
+
+
+def _show_dropped(run: Run, reason: str, rows: pl.DataFrame) -> None:
+    for name, statement in rows.select("id", "statement").head(SHOWN).iter_rows():
+        echo(f"{name}  {excerpt(statement or '')}")
+    more = f"; `goldilocks explain {run.folder} {reason} --json` lists all" if rows.height > SHOWN else ""
+    echo(f"{rows.height:,} rows were dropped as {reason}{more}")
 
 
 def _lines(run: Run, name: str) -> Iterator[str]:

@@ -24,6 +24,7 @@ STATEMENTS = ("problem", "question", "statement", "prompt", "instruction", "inpu
 ANSWERS = ("answer", "final_answer", "expected_answer", "ground_truth", "gold", "target", "label", "solution", "output")
 LANGUAGES = ("lang", "language")
 CHOICES = ("choices", "options")
+IDS = ("id", "uid", "uuid", "problem_id", "task_id", "question_id", "idx")
 TESTS = ("test_list", "input_output", "public_test_cases", "private_test_cases", "test_cases", "tests", "test")
 TEST_NAMES = {"input_output": {"inputs": "inputs", "outputs": "outputs"}}  # as in APPS
 SOLUTIONS = ("code", "canonical_solution", "solutions", "solution")
@@ -66,7 +67,9 @@ def write_recipe(rows: Path, out: Path, model: str) -> list[str]:
         code, num_tests = guessed_code(first) or (None, 0)
     except BadRowError as error:
         raise SourceError(f"{rows}: {error} Write `code` by hand: docs/how-to/sources.md.") from error
-    columns = guessed_columns(first, rows, with_answer=code is None)
+    columns: dict[str, Any] = {**guessed_columns(first, rows, with_answer=code is None)}
+    if (own := _first(IDS, list(dict.fromkeys(name for row in first for name in row)))) is not None:
+        columns["meta"] = [own]
     path = relpath(rows, out.parent) if not rows.is_absolute() else str(rows)
     text = RECIPE.format(
         name=json.dumps(re.sub(r"[^a-z0-9]+", "-", rows.name.partition(".")[0].lower()).strip("-") or "problems"),
@@ -80,7 +83,7 @@ def write_recipe(rows: Path, out: Path, model: str) -> list[str]:
     )
     atomic_write(out, text)
     named = {
-        field: value if isinstance(value, str) else f"{value['path']} ({MARKS[value['take']]})"
+        field: f"{value['path']} ({MARKS[value['take']]})" if isinstance(value, dict) else "".join(value)
         for field, value in columns.items()
     }
     for field, value in (code or {}).items():

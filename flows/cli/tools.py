@@ -351,4 +351,5 @@ def verify_receipt(
     differ = f"{count:,} {'thing differs' if count == 1 else 'things differ'} from the receipt of {found.folder}"
     echo(f"the receipt of {found.folder} holds" if found.holds else differ)
     if not found.holds:
+        echo("`goldilocks run` writes an altered set again, from its run's folder")
         raise typer.Exit(1)

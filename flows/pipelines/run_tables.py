@@ -12,9 +12,10 @@ from typing import Any
 import polars as pl
 from pydantic import TypeAdapter
 
+from curation.config.mistakes import did_you_mean
 from curation.difficulty.planning import StagePlan, short_number
 from curation.publish.review import dispute_counts
-from curation.records import ATTEMPT, StoreError
+from curation.records import ATTEMPT, DropReason, StoreError
 from curation.storage.stages import read_manifest
 from flows.pipelines.by_recipe import pipeline_of
 from flows.publish.curated_set import published_mark
@@ -175,9 +176,10 @@ def find_id(run: Run, beginning: str) -> str:
         if ids := {name for stage in stages for name in _matching(run, stage, where, column)}:
             break
     else:
+        near = did_you_mean(beginning, DropReason)
         raise StoreError(
-            f"{run.folder} holds no problem whose id begins with {beginning!r}, or whose `columns.meta` hold it; "
-            f"`goldilocks explain {run.folder} REASON` lists the rows of a drop reason."
+            f"{run.folder} holds no problem whose id begins with {beginning!r}, or whose `columns.meta` hold it "
+            f'(meta = ["uid"] keeps a column of your ids){near or "."} A drop reason instead of an id lists its rows.'
         )
     if len(ids) > 1:
         examples = ", ".join(sorted(ids)[:5])

@@ -27,6 +27,7 @@ from flows.stages.dedup import EXACT_DEDUP, NEAR_DEDUP
 from flows.stages.questions import final_verdicts
 from flows.stages.references import REFERENCES
 from flows.stages.sources import SOURCES
+from flows.stages.statements import DOUBTFUL_ROWS, STATEMENTS
 
 VERSION = "disputes@1"
 
@@ -95,9 +96,16 @@ def settle(run: Run, verdict: review.ReviewVerdict, judge: Judge | None) -> None
         judge: the run's open verifier, needed for an answer.
 
     Raises:
-        ConfigError: the verifier cannot judge against the answer.
+        ConfigError: the row was dropped before the review, or the verifier cannot judge against the answer.
         StoreError: a run works in the folder.
     """
+    for stage in (STATEMENTS, DOUBTFUL_ROWS):
+        kept, dropped = (rows_of(stage.folder_in(run), table, verdict.problem) for table in ("kept", "dropped"))
+        if dropped.height and kept.is_empty():
+            raise ConfigError(
+                f"{verdict.problem}: `{stage.title}` dropped it as {dropped['reason'][0]}, before the review, and a "
+                "verdict cannot bring it back; fix the source's row, or the settings that `goldilocks explain` names."
+            )
     if verdict.answer is not None:
         assert judge is not None, verdict
         rows = rows_of(SOURCES.folder_in(run), "kept", verdict.problem)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.public_urls import public_text
+from curation.records import GoldilocksError
 from curation.storage.locks import is_locked
 from flows.run.progress import add_line, read_lines
 from flows.run.stage import StageResult
@@ -38,7 +39,8 @@ def recorded(folder: Path, command: str) -> Iterator[None]:
         error = sys.exception()
         end = {"state": FINISHED}
         if error is not None:
-            end = {"state": FAILED, "error": public_text(f"{type(error).__name__}: {error}")}
+            kind = "" if isinstance(error, GoldilocksError) else f"{type(error).__name__}: "
+            end = {"state": FAILED, "error": public_text(f"{kind}{error}")}
         _reused.reset(token)
         add_line(folder / FILE, {"command": command, **end, "seconds": _since(begun), **counts})
 

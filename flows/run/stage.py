@@ -214,7 +214,10 @@ class StageRun:
         if manifest is not None and not pending:
             return StageResult(self.stage, folder.folder, manifest, reused=True)
         if must_be_finished:
-            raise StoreError(f"--only: stage {self.stage.name} is not finished with this recipe; run without --only.")
+            raise StoreError(
+                f"--only: stage {self.stage.name} is not finished with these settings, which include --limit and "
+                "--set; run without --only."
+            )
         retries.prepare(folder, pending)
         return None
 

@@ -98,8 +98,8 @@ def make_attempts(job: StageRun) -> StageResult:
         if limit is not None:
             folder = job.open(f"{version} offline", made_by, *read, verifier=judge.version)
         elif read_manifest(folder.folder) is not None and folder.manifest() is None and not recorded:
-            what = "problems that stored attempts do not decide are sampled further (`--offline` samples nothing)"
-            warn(run.folder, job.stage.name, f"computed again: {what}")
+            what = "only problems that stored attempts do not decide are sampled (`--offline` samples nothing)"
+            warn(run.folder, job.stage.name, f"inputs have changed: {what}")
         if store.height < folder.note("attempts"):  # parts of the store were removed: what is missing is made again
             folder.discard()
         with closing(store):

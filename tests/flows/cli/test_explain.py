@@ -83,6 +83,12 @@ def test_the_beginning_of_an_id_is_enough_if_it_is_of_one_problem(tiny_run: Tiny
         assert f"holds no problem whose id begins with {odd!r}" in refusal("explain", tiny_run.folder, odd)
 
 
+def test_rows_of_a_reason_are_rows_for_programs_and_a_misspelt_reason_is_named(tiny_run: Tiny) -> None:
+    table = json.loads(goldilocks("explain", tiny_run.folder, "missing_answer", "--json").out)
+    assert [row["row"] for row in table["rows"]] == [6]
+    assert "did you mean `missing_answer`" in refusal("explain", tiny_run.folder, "mising_answer")
+
+
 def test_a_problem_is_its_rows_for_programs(tiny_run: Tiny) -> None:
     name = name_of("wrong label")
     told = json.loads(goldilocks("explain", tiny_run.folder, name[:8], "--json").out)

@@ -56,3 +56,10 @@ def test_a_file_without_answers_is_refused_with_its_columns(tmp_path: Path) -> N
     assert "no column has a usual name of answers" in said
     assert "its columns are question, id" in said
     assert list(tmp_path.iterdir()) == [rows]
+
+
+def test_a_column_of_ids_is_kept_for_explain(tmp_path: Path) -> None:
+    rows = write_jsonl(tmp_path / "rows.jsonl", [{"question": "What is 3 + 4?", "answer": "7", "uid": "hw-1"}])
+    made = goldilocks("init", rows, "--out", tmp_path / "recipe.toml")
+    assert "meta = uid" in made.out
+    assert load_recipe(tmp_path / "recipe.toml").sources[0].columns.meta == ("uid",)

@@ -47,6 +47,13 @@ def test_the_queue_is_published_and_printed(tiny_run: Tiny) -> None:
     assert "| Copies of one problem with different references | 1 |" in card(tiny_run.folder)
 
 
+def test_a_row_that_left_before_the_review_is_not_settled(tiny_copy: Tiny) -> None:
+    missing = problem_id(TINY["no reference"][0])
+    sentence = refusal("review", tiny_copy.folder, "--accept", missing, "--answer", "13")
+    assert "`Format filter` dropped it as missing_answer, before the review" in sentence
+    assert not (tiny_copy.folder / "review.jsonl").exists()
+
+
 @pytest.mark.slow
 def test_accepted_references_go_on_and_rejected_problems_leave(tiny_copy: Tiny) -> None:
     read = tiny_copy.table("data").height + tiny_copy.table("dropped").height

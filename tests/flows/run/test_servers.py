@@ -74,7 +74,7 @@ def test_a_new_band_is_decided_from_stored_attempts(tmp_path: Path) -> None:
         decisions = pl.read_parquet(out / "decisions" / "stage1" / "*" / "decisions" / "*.parquet")
         assert decisions.filter(reason="too_few_attempts").height == int(left_open[1]) > 0
         assert decisions["keep"].any()
-        assert "are sampled further" in run(recipe, out, *band).err
+        assert "do not decide are sampled" in run(recipe, out, *band).err
         assert solver.requests > made
 
 
