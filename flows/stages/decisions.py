@@ -68,7 +68,9 @@ class Weighing:
         if self.voters is not None:
             accused = accused_by_votes(votes, self.voters) - set(self.settled)
             labels = decided_by_votes(labels, accused, self.drop_above)
-        return label_trust.described(labels, self.votes.answers_of(problems))
+        is_settled = pl.col("problem").is_in(list(self.settled))
+        settled = pl.when(is_settled).then(pl.lit("a person accepted this reference")).otherwise("evidence")
+        return label_trust.described(labels, self.votes.answers_of(problems)).with_columns(evidence=settled)
 
 
 @contextmanager
