@@ -70,7 +70,7 @@ class Case(NamedTuple):
 
 @cache
 def planted() -> list[Case]:
-    """Return broken translations: `planted.jsonl` has which problem, and the part that is changed."""
+    """Return broken translations: `planted.jsonl` has which problem, and what replaces a part of it: texts, slices."""
     problems = {row["id"]: row for name in ("mgsm", "polymath") for row in shared_rows("math", f"{name}.jsonl")}
     cases = []
     for line in Path(__file__).with_name("planted.jsonl").read_text("utf-8").splitlines():
@@ -78,7 +78,10 @@ def planted() -> list[Case]:
         problem, (name, part, number) = problems[row["id"]], row["id"].split("/")
         english = problems[f"{name}/{part.replace(problem['lang'], 'en', 1)}/{number}"]
         text = problem["problem"]
-        changed = text[: row["start"]] + row["text"] + text[row["end"] :]
+        parts = [
+            part if isinstance(part, str) else problems[part[0]]["problem"][slice(*part[1:])] for part in row["text"]
+        ]
+        changed = text[: row["start"]] + "".join(parts) + text[row["end"] :]
         cases.append(Case(row["kind"], Pair(english["problem"], changed, problem["lang"], english["answer"])))
     return cases
 
