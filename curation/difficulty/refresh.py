@@ -18,6 +18,7 @@ import polars as pl
 from curation.config import Band
 from curation.difficulty.priors import SIDES, beta_sides
 from curation.records import DropReason
+from curation.storage.stages import compact
 
 VERSION = "refreshing@5"
 
@@ -78,7 +79,8 @@ def anchor_of_parts(chunks: Iterable[pl.DataFrame], version: int, policy: str) -
     side = pl.col("reason").replace_strict(_SIDES, default=0, return_dtype=pl.Int8)
     rate = pl.when(pl.col("judged") > 0).then(pl.col("correct") / pl.col("judged")).otherwise(0.0)
     empty = pl.DataFrame(schema={"problem": pl.String, "side": pl.Int8, "rate": pl.Float64})
-    others = pl.concat([empty, *(chunk.filter(is_others).select("problem", side=side, rate=rate) for chunk in chunks)])
+    rows = (compact(chunk.filter(is_others).select("problem", side=side, rate=rate)) for chunk in chunks)
+    others = pl.concat([empty, *rows])
     size = max(ceil(ANCHOR_SHARE * others.height), ANCHOR_LEAST)
     if 2 * size > others.height:
         return REFRESH_CHOICE.to_frame()

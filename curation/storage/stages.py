@@ -252,7 +252,12 @@ def read_table(
 ) -> pl.DataFrame:
     """Return a whole table, or an empty frame."""
     frames = (pl.read_parquet(file, columns=columns, glob=False) for file in table_files(folder, table))
-    return pl.concat([frame if where is None else frame.filter(where) for frame in frames] or [pl.DataFrame()])
+    return pl.concat([frame if where is None else compact(frame.filter(where)) for frame in frames] or [pl.DataFrame()])
+
+
+def compact(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a copy with its own texts; rows chosen from a frame keep all texts of that frame in memory."""
+    return pl.DataFrame(frame.to_arrow(compat_level=pl.CompatLevel.oldest()))
 
 
 def read_manifest(folder: Path) -> Manifest | None:

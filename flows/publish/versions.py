@@ -20,6 +20,7 @@ from curation.records import DropReason, StoreError
 from curation.storage.sorted_parts import digest_in_order, in_order, scan_table, write_scanned
 from curation.storage.stages import (
     Shard,
+    compact,
     damaged,
     file_digest,
     read_json,
@@ -255,7 +256,7 @@ def _shown_changes(old: pl.LazyFrame, new: pl.LazyFrame) -> tuple[dict[str, int]
         changes = versions.changes(*map(_as_published, (before, after)))
         counts.update(versions.counts(changes))
         moved = changes.filter(pl.col("change").is_in(versions.MOVED)).group_by("change", maintain_order=True)
-        shown.append(moved.head(versions.EXAMPLES).select(changes.columns))
+        shown.append(compact(moved.head(versions.EXAMPLES).select(changes.columns)))
     return dict(counts), pl.concat(shown).sort("gone", "at")
 
 

@@ -28,7 +28,15 @@ from curation.difficulty.priors import as_priors
 from curation.publish import review
 from curation.records import DropReason
 from curation.storage.scratch import ScratchFolder
-from curation.storage.stages import Shard, StageFolder, read_manifest, read_optional_shard, read_shard, read_table
+from curation.storage.stages import (
+    Shard,
+    StageFolder,
+    compact,
+    read_manifest,
+    read_optional_shard,
+    read_shard,
+    read_table,
+)
 from flows.run.progress import bar, note, warn
 from flows.run.run_folder import Run, accepted_references, difficulty_stage, verdicts_of_people
 from flows.run.sampling_session import REFUSED_TABLE, read_priors
@@ -160,7 +168,8 @@ class LabelShards:
 
     def table(self, where: pl.Expr) -> pl.DataFrame:
         """Return the rows of all shards that satisfy ``where``."""
-        return pl.concat([label_trust.LABEL_TRUST.to_frame(), *(self.read(i).filter(where) for i in range(self.count))])
+        parts = (compact(self.read(index).filter(where)) for index in range(self.count))
+        return pl.concat([label_trust.LABEL_TRUST.to_frame(), *parts])
 
 
 def label_shards(run: Run, filters: Results, verifier: str) -> LabelShards:

@@ -95,7 +95,8 @@ def _merged_copies(job: StageRun) -> pl.DataFrame:
         if dropped.width:
             first = read_table(exact.folder, "kept", copy[:3], pl.col("id").is_in(dropped["id"].unique().implode()))
     if near is not None:
-        near_dropped, members = read_table(near.folder, "dropped", copy), read_table(near.folder, "members")
+        near_dropped = read_table(near.folder, "dropped", copy[1:])
+        members = read_table(near.folder, "members", ["source", "row", "kept_source", "kept_row"])
     return merged_copies(first, dropped, near_dropped, members)
 
 

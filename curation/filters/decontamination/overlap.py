@@ -210,8 +210,10 @@ class BenchmarkIndex:
 
     def count(self, statements: pl.Series) -> None:
         """Count problems' words and runs, for rarity."""
-        lines = without_passages(tokenize(statements), self._passages)
-        self._rarity.add(len(statements), _words(lines)["word"], _runs(lines))
+        for first in range(0, len(statements), ROWS_AT_ONCE):
+            rows = statements[first : first + ROWS_AT_ONCE]
+            lines = without_passages(tokenize(rows), self._passages)
+            self._rarity.add(len(rows), _words(lines)["word"], _runs(lines))
         self._postings = self._weighed = None
 
     def scores(self, statements: pl.Series) -> pl.DataFrame:

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from curation.records import DROPPED, DropReason
+from curation.storage.stages import compact
 
 VERSION = "duplicates@1"
 
@@ -44,7 +45,8 @@ def exact_duplicates(chunks: Callable[[], Iterator[pl.DataFrame]]) -> ExactDupli
     repeated_hashes = pl.Series(np.unique(hashes[1:][hashes[1:] == hashes[:-1]]))
     del hashes
     columns = _INDEX.names()
-    rows = [chunk.select(columns).filter(pl.col("id").hash().is_in(repeated_hashes.implode())) for chunk in chunks()]
+    is_repeated = pl.col("id").hash().is_in(repeated_hashes.implode())
+    rows = [compact(chunk.select(columns).filter(is_repeated)) for chunk in chunks()]
     # other ids may have the same hash
     repeated = pl.concat([_INDEX.to_frame(), *rows]).filter(pl.col("id").is_duplicated())
     first = repeated.group_by("id", maintain_order=True).first().select("id", "source", "row")

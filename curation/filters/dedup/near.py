@@ -22,6 +22,7 @@ from curation.filters.dedup.sketches import Ranks, Sketches
 from curation.filters.dedup.tokens import shared_passages, tokenize
 from curation.records import DROPPED, DropReason
 from curation.storage.scratch import ScratchFolder
+from curation.storage.stages import compact
 
 VERSION = "near_duplicates@4"
 
@@ -136,7 +137,7 @@ def _passages(shards: ProblemShards) -> NDArray[np.uint64]:
     sample = [pl.DataFrame(schema={"source": pl.String, "statement": pl.String})]
     for index in range(len(shards)):
         frame = shards.read(index, ["id", "source", "statement"]).join(counts, on="source", maintain_order="left")
-        sample.append(frame.filter(pl.col("id").hash() % pl.col("every") == 0).select("source", "statement"))
+        sample.append(compact(frame.filter(pl.col("id").hash() % pl.col("every") == 0).select("source", "statement")))
     rows = pl.concat(sample)
     return shared_passages(tokenize(rows["statement"]), rows["source"])
 
@@ -156,7 +157,8 @@ def cluster_members(shards: ProblemShards, ranks: Ranks, pairs: pl.DataFrame, th
         frame = shards.read(index, list(_NAMES))
         shard_ranks = ranks[first : first + frame.height]
         first += frame.height
-        named.append(frame.select(pl.Series("rank", shard_ranks), *_NAMES).filter(pl.Series(is_needed[shard_ranks])))
+        numbered = frame.select(pl.Series("rank", shard_ranks), *_NAMES)
+        named.append(compact(numbered.filter(pl.Series(is_needed[shard_ranks]))))
     names = pl.concat(named)
     del named
     kept = names.select(keeper="rank", **{f"kept_{name}": pl.col(name) for name in _NAMES})

@@ -28,7 +28,7 @@ SEED = 20_250_610
 RECALL = 0.995
 """Share of similar pairs that the bands propose."""
 
-CHUNK_ROWS = 20_000
+CHUNK_ROWS = 2_000
 """Rows whose signatures are unpacked at once."""
 
 CROWD = 100
