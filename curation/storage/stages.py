@@ -257,7 +257,7 @@ def read_table(
 
 def compact(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a copy with its own texts; rows chosen from a frame keep all texts of that frame in memory."""
-    return pl.DataFrame(frame.to_arrow(compat_level=pl.CompatLevel.oldest()))
+    return pl.read_ipc(frame.write_ipc(None, compat_level=pl.CompatLevel.oldest()).getvalue())
 
 
 def read_manifest(folder: Path) -> Manifest | None:

@@ -51,7 +51,7 @@ FLOOR = 0.75
 SAMPLE = 2_000
 """Rows of a source that are searched for shared passages."""
 
-STAR_PAIRS = 100_000
+STAR_PAIRS = 20_000
 """Pairs in a block."""
 
 _NAMES = {"id": pl.String(), "source": pl.String(), "row": pl.Int64(), "answer": pl.String()}

@@ -29,7 +29,7 @@ RECALL = 0.995
 """Share of similar pairs that the bands propose."""
 
 CHUNK_ROWS = 2_000
-"""Rows whose signatures are unpacked at once."""
+"""Rows that are sketched at once."""
 
 CROWD = 100
 """In a larger bucket, rows are compared only with the first and the next."""
@@ -40,7 +40,7 @@ RANGE_ROWS = 250_000
 PART_ROWS = 1_000_000
 """Rows whose keys are sorted at once."""
 
-CHUNK_PAIRS = 50_000
+CHUNK_PAIRS = 20_000
 """Pairs whose shingles are read at once."""
 
 Ranks = NDArray[np.uint32]
@@ -81,16 +81,9 @@ def signatures(rows: ShingledRows) -> NDArray[np.uint32]:
     """Return MinHash signatures, rows × `SLOTS`."""
     from rensa import RMinHash
 
-    slots = np.empty((rows.height, SLOTS), dtype=np.uint32)
-    for first in range(0, rows.height, CHUNK_ROWS):
-        last = min(first + CHUNK_ROWS, rows.height)
-        starts = rows.starts[first : last + 1]
-        hashes = np.ascontiguousarray(rows.shingles[starts[0] : starts[-1]])
-        matrix = RMinHash.digest_matrix_from_flat_token_hashes(
-            hashes, (starts - starts[0]).astype(np.uint64), SLOTS, SEED
-        )
-        slots[first:last] = matrix.to_rows()
-    return slots
+    hashes = np.ascontiguousarray(rows.shingles)
+    matrix = RMinHash.digest_matrix_from_flat_token_hashes(hashes, rows.starts.astype(np.uint64), SLOTS, SEED)
+    return np.array(matrix.to_rows(), dtype=np.uint32).reshape(rows.height, SLOTS)
 
 
 def band_rows(threshold: float) -> int:
@@ -110,13 +103,22 @@ def band_keys(matrix: NDArray[np.uint32], size: int) -> Iterator[NDArray[np.uint
 
 def jaccard(rows: ShingledRows, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return each pair's exact Jaccard similarity."""
-    import pyarrow
+    sizes = np.diff(rows.starts)
+    hashes, numbers = np.unique(rows.shingles, return_inverse=True)
+    keys = np.repeat(np.arange(rows.height), sizes) * len(hashes) + numbers  # sorted, as each row's shingles are
+    own_sizes = sizes[left]
+    wanted = np.repeat(right, own_sizes) * len(hashes) + numbers[_spans(rows.starts[left], own_sizes)]
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    pair = np.repeat(np.arange(len(left)), own_sizes)
+    shared = np.bincount(pair, keys[at] == wanted, minlength=len(left))
+    similarity: NDArray[np.float64] = shared / np.maximum(own_sizes + sizes[right] - shared, 1)
+    return similarity
 
-    texts = pl.Series(pyarrow.LargeListArray.from_arrays(rows.starts, rows.shingles), dtype=pl.List(pl.UInt64))
-    pairs = pl.DataFrame({"left": texts.gather(left), "right": texts.gather(right)})
-    shared = pl.col("left").list.set_intersection("right").list.len().cast(pl.Int64)
-    union = pl.col("left").list.len() + pl.col("right").list.len() - shared
-    return pairs.select(shared / pl.max_horizontal(union, 1)).to_series().to_numpy()
+
+def _spans(begins: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the indices of consecutive elements, ``sizes`` from each of ``begins``."""
+    spans: NDArray[np.int64] = np.arange(sizes.sum()) + np.repeat(begins - (np.cumsum(sizes) - sizes), sizes)
+    return spans
 
 
 def _bigrams(lines: pl.DataFrame) -> pl.DataFrame:
@@ -149,9 +151,13 @@ class Sketches:
         file = self._file(index, "starts")
         if not file.exists():
             frame = problems()
-            rows = shingle(without_passages(tokenize(frame["statement"]), self.passages), frame.height)
-            keys = self._keys(rows, frame["lang"])
-            for name, array in (("keys", keys), ("shingles", rows.shingles), ("starts", rows.starts)):
+            firsts = range(0, max(1, frame.height), CHUNK_ROWS)
+            chunks = [self._sketched(frame[first : first + CHUNK_ROWS]) for first in firsts]
+            sizes = np.concatenate([np.diff(rows.starts) for rows, _ in chunks])
+            starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+            shingles = np.concatenate([rows.shingles for rows, _ in chunks])
+            keys = np.concatenate([keys for _, keys in chunks], axis=1)
+            for name, array in (("keys", keys), ("shingles", shingles), ("starts", starts)):
                 with atomic_replace(self._file(index, name)) as handle:
                     np.save(handle, array)
         starts = np.load(file)
@@ -185,11 +191,14 @@ class Sketches:
             order = np.lexsort((left, -similarity, right))
             yield left[order], right[order], similarity[order]
 
-    def _keys(self, rows: ShingledRows, langs: pl.Series) -> NDArray[np.uint64]:
+    def _sketched(self, frame: pl.DataFrame) -> tuple[ShingledRows, NDArray[np.uint64]]:
+        """Return shingles, and keys as bands × rows."""
+        rows = shingle(without_passages(tokenize(frame["statement"]), self.passages), frame.height)
+        langs = frame["lang"]
         codes = {lang: text_hash(lang or "") for lang in langs.unique()}
         salt = mix(np.array([codes[lang] for lang in langs], dtype=np.uint64) + rows.figures)
         keys = [mix(key + salt) for key in band_keys(signatures(rows), band_rows(self.floor))]
-        return np.stack(keys)
+        return rows, np.stack(keys)
 
     def _band(self, band: int) -> NDArray[np.uint64]:
         keys, first = np.empty(self.rows, dtype=np.uint64), 0
@@ -217,9 +226,8 @@ class Sketches:
             starts, own_rows = self._starts[index], rows[shard == index] - firsts[index]
             begin = starts[own_rows].astype(np.int64)
             size = starts[own_rows + 1] - begin
-            inside = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
             shingles = np.load(self._file(int(index), "shingles"), mmap_mode="r")
-            chunks.append(shingles[np.repeat(begin, size) + inside])
+            chunks.append(shingles[_spans(begin, size)])
             sizes.append(size)
         begins = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
         return ShingledRows(np.concatenate(chunks), begins, np.zeros(0, dtype=np.uint64))
