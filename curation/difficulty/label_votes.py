@@ -11,6 +11,7 @@ import polars as pl
 
 from curation.difficulty.item_response import Array, Indices
 from curation.records import COUNTED_OUTCOMES
+from curation.storage.stages import compact
 
 VOTES = pl.Schema(
     {
@@ -236,7 +237,7 @@ class VoteParts:
         for votes, answers in parts:
             votes.match_to_schema(VOTES).write_parquet(self._file("votes", self._count))
             answers.match_to_schema(ANSWERS).write_parquet(self._file("answers", self._count))
-            index.append(votes.select(pl.col("problem").unique(), part=pl.lit(self._count, pl.UInt32)))
+            index.append(compact(votes.select(pl.col("problem").unique(), part=pl.lit(self._count, pl.UInt32))))
             self.top = max([self.top, *votes["answer_class"].drop_nulls()])
             self._count += 1
         self._index = pl.concat(index).sort("problem")

@@ -39,6 +39,9 @@ _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)")
 _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "milliseconds": 1e-3}
 _MEGABYTES = {"bytes": 1 / (1 << 20), "b": 1 / (1 << 20), "kb": 1 / 1024, "kilobytes": 1 / 1024}
 _MEGABYTES |= {"mb": 1.0, "mib": 1.0, "megabytes": 1.0, "gb": 1024.0, "gib": 1024.0, "gigabytes": 1024.0}
+MAX_MEMORY_MB = 1 << 20
+"""A larger memory limit is in another unit than stated."""
+
 _STANDARD_STREAMS = (None, "", "stdio", "stdin", "stdout", "standard")
 _TEST_PROGRAM = re.compile(r"^(?:def check\(|assert )", re.MULTILINE)
 
@@ -338,6 +341,8 @@ def _programs(row: Row, columns: SolutionColumns) -> Sequence[Mapping[str, Any]]
 
 def _judging_of(row: Row, columns: CodeColumns) -> dict[str, Any]:
     checker, memory = _text(row, columns.checker), _limit(row, columns.memory_limit, _MEGABYTES, columns.memory_unit)
+    if memory is not None and memory > MAX_MEMORY_MB:
+        raise BadRowError(f"`{columns.memory_limit}` is {memory:,.0f} MB; set `memory_unit` if it is in other units.")
     return {
         "time_limit_s": _limit(row, columns.time_limit, _SECONDS),
         "memory_mb": None if memory is None else max(1, round(memory)),

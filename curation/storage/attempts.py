@@ -35,7 +35,8 @@ REFUSAL = pl.Schema(
 )
 """Requests that the server refused; a later run repeats them."""
 
-_PART_OF_PROBLEM = pl.Schema({"problem": pl.String(), "attempts": pl.UInt32(), "part": pl.String()})
+_PART_OF_PROBLEM = pl.Schema({"problem": pl.UInt64(), "attempts": pl.UInt32(), "part": pl.UInt32()})
+"""Hash of a problem's id, its attempts in a part, and the part's number."""
 
 PART_BYTES = 64 * 1024 * 1024
 """Max journal bytes of a part, which `compact` holds in memory."""
@@ -83,6 +84,7 @@ class KeyedStore:
         elif not about_file.exists():
             raise StoreError(f"{self.folder}: there are no attempts of {key.policy}; run the recipe again.")
         self._journal = Journal(self.folder / "journal.jsonl", writable=create)
+        self._parts: list[str] = []  # the files' names, by number
         self._part_of_problem = self._index(sorted(self.folder.glob("part-*.parquet")))
         problems = pl.DataFrame({"problem": [problem for problem, _ in self._journal.spans]}, {"problem": pl.String})
         self._journal.drop(set(self._read_parts(problems.unique(), ["problem", "index"]).iter_rows()))
@@ -201,19 +203,19 @@ class KeyedStore:
         return pl.DataFrame(columns, schema=self.schema)
 
     def _read_parts(self, problems: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-        parts = self._part_of_problem.join(problems, on="problem", how="semi")["part"].unique().sort()
-        frames = [self._part(part, columns).join(problems, on="problem", how="semi") for part in parts]
+        hashes = problems.select(pl.col("problem").hash())
+        numbers = self._part_of_problem.join(hashes, on="problem", how="semi")["part"].unique().sort()
+        parts = (self._part(self._parts[number], columns) for number in numbers)
+        frames = [part.join(problems, on="problem", how="semi") for part in parts]
         return pl.concat([pl.DataFrame(schema={name: self.schema[name] for name in columns}), *frames])
 
     def _index(self, parts: list[Path]) -> pl.DataFrame:
-        frames = [
-            self._scan(path, ["problem"])
-            .group_by("problem", maintain_order=True)
-            .agg(pl.len().cast(pl.UInt32).alias("attempts"))
-            .with_columns(part=pl.lit(path.name))
-            for path in parts
-        ]
-        return pl.concat([pl.DataFrame(schema=_PART_OF_PROBLEM), *frames])
+        frames = [_PART_OF_PROBLEM.to_frame()]
+        for path in parts:
+            counts = self._scan(path, ["problem"]).group_by(pl.col("problem").hash()).len("attempts")
+            frames.append(counts.with_columns(part=len(self._parts)).cast(_PART_OF_PROBLEM))
+            self._parts.append(path.name)
+        return pl.concat(frames)
 
     def _part(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
         path = self.folder / name

@@ -90,16 +90,17 @@ def as_lines(problems: Iterator[tuple[str, str]]) -> Iterator[dict[str, object]]
     return ({"problem": statement, "answer": answer} for statement, answer in problems)
 
 
-def timed(command: list[str], name: str, *, is_empty: bool) -> None:
-    """Run a command, which fails if its set is empty, and print its CPU seconds and its most memory."""
+def timed(command: list[str], name: str, *, is_empty: bool) -> float:
+    """Run a command, which fails if its set is empty; print its CPU seconds, and return its peak memory in MB."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     assert is_empty or status == 0
     print(f"\n{name}: {used.ru_maxrss / 1024:,.0f} MB at most, {used.ru_utime + used.ru_stime:.1f} CPU s")
+    return used.ru_maxrss / 1024
 
 
-def run(folder: Path, count: int, shard_rows: int, each: int) -> pl.DataFrame:
-    """Run the recipe on ``count`` rows with ``each`` attempts; return what its history holds of each stage."""
+def run(folder: Path, count: int, shard_rows: int, each: int) -> tuple[pl.DataFrame, float]:
+    """Run the recipe on ``count`` rows with ``each`` attempts; return its stages' history and peak memory in MB."""
     exam = (problem(random.Random(f"exam {number}")) for number in range(BENCHMARK_ROWS))
     none: dict[str, object] = {"problem": "none", "attempts": [{"text": "none"}]}
     inputs = {"sources.0.path": f"rows-{count}.jsonl", "decontamination.against.0.path": "exam.jsonl"}
@@ -112,7 +113,7 @@ def run(folder: Path, count: int, shard_rows: int, each: int) -> pl.DataFrame:
     out = folder / f"run-{count}-{each}"
     command = [sys.executable, "-m", "flows.cli", "run", str(RECIPE), "--out", str(out)]
     command += [word for change in changes for word in ("--set", change)]
-    timed(command, "run", is_empty=not each)
+    peak = timed(command, "run", is_empty=not each)
     lines = [json.loads(line) for line in (out / "history.jsonl").read_text(encoding="utf-8").splitlines()]
     stages = [line for line in lines if "stage" in line]
     for published in ("curated", "versions"):
@@ -120,7 +121,8 @@ def run(folder: Path, count: int, shard_rows: int, each: int) -> pl.DataFrame:
     timed(command, "published again", is_empty=not each)
     disk = sum(file.stat().st_size for file in out.rglob("*") if file.is_file()) / 1e9
     print(f"{count:,} rows, {disk:.2f} GB on disk, ended: {lines[-1]['state']}")
-    return pl.DataFrame({name: [line.get(name) for line in stages] for name in ("stage", "in", "kept", "seconds")})
+    columns = ("stage", "in", "kept", "seconds")
+    return pl.DataFrame({name: [line.get(name) for line in stages] for name in columns}), peak
 
 
 def main() -> None:
@@ -134,7 +136,7 @@ def main() -> None:
         folder = arguments.folder or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         for count in arguments.rows:
-            print(run(folder, count, arguments.shard_rows, arguments.attempts), flush=True)
+            print(run(folder, count, arguments.shard_rows, arguments.attempts)[0], flush=True)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import polars as pl
 from curation.storage.locks import is_locked
 from flows.cli.gpus import is_training_recipe
 from flows.publish.versions import stored_versions
+from tests.benchmarks import bench_long_run
 from tests.benchmarks.bench_crash import PARTS, Sweep, sweeps
 from tests.benchmarks.bench_service_kills import KINDS, Service, bench, victims
 from tests.flows import miniature
@@ -94,6 +95,13 @@ def crash_serve() -> Measured:
     notes = [f"{kind}: {what}" for what, counts in wrong.items() for kind, count in counts.items() if count]
     held = [kind for kind in KINDS if seen.made[kind] and not any(counts[kind] for counts in wrong.values())]
     return Measured(len(held), of=len(KINDS), note="; ".join(notes))
+
+
+@gate("million-rows-memory", Limit("<=", 325, "MB"), tier="all")
+def million_rows_memory() -> Measured:
+    """Return the peak memory of a run on a million short rows, without model calls."""
+    with TemporaryDirectory() as scratch, contextlib.redirect_stdout(io.StringIO()):
+        return Measured(bench_long_run.run(Path(scratch), 1_000_000, 10_000, 0)[1])
 
 
 @gate("cron", Limit("==", 4, "versions"), tier="room")

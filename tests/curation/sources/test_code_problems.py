@@ -96,6 +96,7 @@ def test_apps_and_taco_pack_json_into_text():
         (APPS, {"input_output": {"inputs": ["1"], "outputs": []}}, "as many `inputs` as `outputs`"),
         (APPS, {"input_output": "", "solutions": 7}, "`solutions` does not hold programs"),
         (TACO, {"input_output": "", "solutions": "", "time_limit": "soon"}, "is not a number with a unit"),
+        (TACO, {"input_output": "", "solutions": "", "memory_limit": 4_294_967_296}, "set `memory_unit`"),
         (
             TACO,
             {"input_output": "", "solutions": "", "time_limit": {"seconds": 10**400}},
