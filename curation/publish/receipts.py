@@ -191,12 +191,12 @@ def column_digests(files: Sequence[Path]) -> tuple[int, dict[str, str]]:
     """Return parquet files' number of rows, and column digests."""
     rows, hashes = 0, dict[str, Any]()
     for path in files:
-        frame = pl.read_parquet(path, glob=False)
-        rows += frame.height
-        for name in frame.columns:
+        for name in pl.read_parquet_schema(path):
+            column = pl.read_parquet(path, columns=[name], glob=False).select(pl.col(name).alias("v"))
             digest = hashes.setdefault(name, hashlib.blake2b(digest_size=16))
-            for chunk in frame.select(pl.col(name).alias("v")).iter_slices(_ROWS):
+            for chunk in column.iter_slices(_ROWS):
                 digest.update(chunk.write_ndjson().encode())
+        rows += column.height
     return rows, {name: digest.hexdigest() for name, digest in hashes.items()}
 
 
