@@ -11,6 +11,7 @@ import io
 import json
 import lzma
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, Literal, cast
@@ -19,7 +20,7 @@ import orjson
 
 from curation.records import SourceError
 from curation.sources.rows import RawRow, Row
-from curation.storage.remote import first_line
+from curation.storage.remote import COMPRESSED, first_line
 from curation.storage.remote import kind_of as by_ending
 
 MAX_BYTES = 1 << 28
@@ -41,8 +42,6 @@ def raw_rows(path: Path, kind: str, batch_rows: int = 10_000, url: str = "") -> 
     Raises:
         SourceError: the file is missing or damaged.
     """
-    import pyarrow
-
     name = url or path
     try:
         if kind == "parquet":
@@ -51,19 +50,35 @@ def raw_rows(path: Path, kind: str, batch_rows: int = 10_000, url: str = "") -> 
             with ParquetFile(path) as table:
                 yield from arrow_rows(name, table.iter_batches(batch_size=batch_rows))
             return
-        is_xz = path.suffix == ".xz"
-        with lzma.open(path) if is_xz else io.BufferedReader(pyarrow.input_stream(str(path)), 1 << 20) as file:
+        with _opened(path) as file:
             is_json = _JSON.search(path.name) is not None
             yield from _csv_rows(name, file) if kind == "csv" else _json_rows(name, file, is_json=is_json)
     except FileNotFoundError as error:
         raise SourceError(f"{name}: there is no such file.") from error
     except PermissionError as error:
         raise SourceError(f"{name}: cannot be opened ({error.strerror}).") from error
-    except (EOFError, OSError, lzma.LZMAError, pyarrow.ArrowException) as error:
+    except _read_errors() as error:
         reason = first_line(error) or type(error).__name__
         raise SourceError(
             f"{name}: not a readable {kind} file, or a damaged one ({reason}); fetch it again."
         ) from error
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """Open a file, decompressed by its ending."""
+    if path.suffix == ".xz":
+        return lzma.open(path)
+    if path.suffix not in (*COMPRESSED, ".lz4"):
+        return path.open("rb")
+    import pyarrow
+
+    return cast(IO[bytes], io.BufferedReader(pyarrow.input_stream(str(path)), 1 << 20))
+
+
+def _read_errors() -> tuple[type[Exception], ...]:
+    """Return the errors of a damaged file, with pyarrow's if it is imported, as it takes 30 MB."""
+    pyarrow = sys.modules.get("pyarrow")
+    return (EOFError, OSError, lzma.LZMAError, *([] if pyarrow is None else [pyarrow.ArrowException]))
 
 
 def read_rows(path: Path) -> Iterator[Row]:
