@@ -132,7 +132,7 @@ def leave_a_grandchild(token: str) -> dict[str, str]:
 
 def test_a_process_whose_parent_is_gone_is_found_and_ended() -> None:
     leave_a_grandchild("test-token-1")
-    assert len(list(processes_of("test-token-1"))) == 1
+    wait_until(lambda: len(list(processes_of("test-token-1"))) == 1)  # a starting process has no environment yet
     assert list(processes_of("test-token")) == [], "a token is matched whole"
     assert end_processes("test-token-1") == 1
     wait_until(lambda: not list(processes_of("test-token-1")))
