@@ -76,7 +76,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def _read_errors() -> tuple[type[Exception], ...]:
-    """Return the errors of a damaged file, with pyarrow's if it is imported, as it takes 30 MB."""
+    """Return the errors of damaged files; pyarrow, which takes 30 MB, is not imported for its own."""
     pyarrow = sys.modules.get("pyarrow")
     return (EOFError, OSError, lzma.LZMAError, *([] if pyarrow is None else [pyarrow.ArrowException]))
 

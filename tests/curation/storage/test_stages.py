@@ -17,6 +17,7 @@ from curation.storage.locks import lock_folder
 from curation.storage.stages import (
     Shard,
     StageFolder,
+    compact,
     file_digest,
     finished_shards,
     read_shard,
@@ -241,3 +242,17 @@ def test_what_cannot_be_written_leaves_the_file_before(tmp_path: Path) -> None:
         sorted_parts.write_scanned(path, rows(5).lazy().select("absent"))
     assert path.read_bytes() == before
     assert [found.name for found in tmp_path.iterdir()] == ["kept.parquet"]
+
+
+def test_a_compact_frame_has_the_chosen_rows_and_only_their_texts() -> None:
+    def held(frame: pl.DataFrame) -> int:
+        return sum(
+            buffer.size for buffer in frame["text"].to_arrow(compat_level=pl.CompatLevel.newest()).buffers() if buffer
+        )
+
+    frame = pl.DataFrame({"text": [f"{number} {'x' * 100}" for number in range(1_000)], "at": range(1_000)})
+    chosen = frame.filter(at=7)
+    assert held(chosen) > 100_000
+    assert held(compact(chosen)) < 1_000
+    assert compact(chosen).equals(chosen)
+    assert compact(frame.clear()).schema == frame.schema
